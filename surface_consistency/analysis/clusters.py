@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics.uncertainty.intervals import are_enough, worth_of_clusters
+from surface_consistency.metrics.uncertainty.intervals import effective_number, enough_clusters
 from surface_consistency.results.names import is_context
 
 ITEMS_ALONE: Final = "items, each on its own, as far as the files say"
@@ -123,4 +123,4 @@ def is_enough(sizes: npt.NDArray[Any]) -> bool:
     Returns:
         Whether they are.
     """
-    return bool(are_enough(worth_of_clusters(np.asarray(sizes, dtype=np.float64))))
+    return bool(enough_clusters(effective_number(np.asarray(sizes, dtype=np.float64))))

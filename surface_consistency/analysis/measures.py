@@ -36,7 +36,7 @@ from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.positions.alignment import alignment_by
-from surface_consistency.metrics.uncertainty.intervals import Intervals, worth_of_clusters
+from surface_consistency.metrics.uncertainty.intervals import Intervals, effective_number
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import claim_records
@@ -916,7 +916,7 @@ def _cluster_notes(
         part = part[part.duplicated(items, keep=False)].drop_duplicates(items)
     sizes = part.groupby([_PLACE, rows.cluster], sort=False, observed=True).size()
     worths = [
-        float(worth_of_clusters(np.array(sizes.get(place, []), dtype=np.float64)))
+        float(effective_number(np.array(sizes.get(place, []), dtype=np.float64)))
         for place in places
     ]
     place = places[int(np.argmin(worths))]

@@ -1,17 +1,16 @@
-"""Metrics of factual consistency, from verdicts or arrays to numbers with intervals.
+"""Metrics of factual consistency, from correctness labels or arrays to numbers with intervals.
 
-The common metrics can be imported from here; all others, and the types of options such as
-`McNemarMethod`, from the module that the reference names. `paired_*`, `mcnemar_tests`
-and `effect_sizes` are about two conditions, `form*` about more, `alignment`, `positions` and
-`momentum_curves` about SLAQ, `forgetting*` and `audit_checks` about the audit. Needs numpy, scipy
-and, for functions over frames, pandas; `predict_correctness` and `predict_alignment` need
-scikit-learn, `correctness_regression` statsmodels.
+Import common metrics from here, and all others, with the types of options such as `McNemarMethod`,
+from the module given in the reference. `paired` has metrics of two conditions, `forms` of any
+number, `positions` those of SLAQ, `forgetting` those of the audit. Requires numpy, scipy and, for
+functions of frames, pandas; `predict_correctness` and `predict_alignment` require scikit-learn,
+`correctness_regression` statsmodels.
 
-Options have one name everywhere: `intervals` is how intervals that take clusters whole are made
-(`Intervals`: confidence, method, resamples, seed), `confidence` the nominal coverage of other
-intervals, `seed` a seed, a generator or None for fresh entropy, `missing` what to do without a
-value. The interval of x is in `x_low` and `x_high`. Importing this package loads none of these
-libraries: its names are loaded on first use.
+Options have the same name in all functions: `intervals` has the options of cluster-robust intervals
+(`Intervals`: confidence, method, resamples, seed), `confidence` is the nominal coverage of other
+intervals, `seed` is a seed, a generator or None for fresh entropy, and `missing` is the treatment
+of missing values. The interval of x is in `x_low` and `x_high`. Importing this package does not
+import these libraries: its names are loaded on first use.
 """
 
 import lazy_loader

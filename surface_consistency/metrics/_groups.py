@@ -1,4 +1,4 @@
-"""The groups of a frame: its columns checked, the rows of each group, and their warnings."""
+"""Check the columns of a frame, split its rows into groups, and compute statistics per group."""
 
 import hashlib
 import math
@@ -32,10 +32,10 @@ def column_names(columns: str | Sequence[str]) -> list[str]:
 
 
 def grouping_columns(by: str | Sequence[str], result_columns: Iterable[str]) -> list[str]:
-    """Return the grouping columns as a list, refusing names that would collide."""
+    """Return the grouping columns as a list; raise an error if a name would collide."""
     keys = column_names(by)
     if len(set(keys)) != len(keys):
-        raise ValueError(f"by names a column twice: {keys}")
+        raise ValueError(f"by contains a column twice: {keys}")
     clashes = sorted(set(keys) & set(result_columns))
     if clashes:
         raise ValueError(
@@ -45,7 +45,7 @@ def grouping_columns(by: str | Sequence[str], result_columns: Iterable[str]) -> 
 
 
 def root_seed(rng: object, *, below: int = 2**63) -> int:
-    """Return the seed from which each group derives its own: `rng` itself, or one drawn from it."""
+    """Return the seed from which each group derives its seed: `rng`, or one drawn from it."""
     seed = check_seed(rng)
     if seed is None:
         seed = np.random.default_rng()
@@ -53,29 +53,29 @@ def root_seed(rng: object, *, below: int = 2**63) -> int:
 
 
 def check_frame(frame: object, needed: Sequence[str], *, options: str, row: str = "pair") -> None:
-    """Make sure of a frame with rows and with each needed column once."""
+    """Raise an error if the frame has no rows or does not have each needed column exactly once."""
     if not isinstance(frame, pd.DataFrame):
         module = type(frame).__module__.partition(".")[0]
         remedy = "build one with pandas.DataFrame(...)"
         if hasattr(frame, "to_pandas"):
             remedy = "pass frame.to_pandas()"
         raise TypeError(
-            f"frame must be a pandas DataFrame, one row a {row}; got {type(frame).__name__}"
+            f"frame must be a pandas DataFrame, one row per {row}; got {type(frame).__name__}"
             f"{f' of {module}' if module not in ('builtins', 'numpy') else ''}: {remedy}"
         )
     seen = list(frame.columns)
     for column in needed:
         if column not in seen:
             raise ColumnNotFoundError(
-                f"column {shown(column)} is not in the frame, which has {seen}: "
-                f"name the right one through {options}"
+                f"column {shown(column)} not found; pass the name of a column as {options}. "
+                f"Columns: {', '.join(map(str, seen))}"
             )
         if seen.count(column) > 1:
             raise ValueError(
-                f"column {shown(column)} stands {seen.count(column)} times in the frame"
+                f"column {shown(column)} occurs {seen.count(column)} times in the frame"
             )
     if frame.empty:
-        raise ValueError(f"frame has no rows: there are no {row}s to count")
+        raise ValueError(f"frame has no rows: it needs at least one {row}")
 
 
 def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> _inputs.Integers:
@@ -84,20 +84,20 @@ def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> _inputs.Integers:
         return np.arange(len(frame))
     codes, labels = pd.factorize(frame[cluster])
     if labels.dtype == object:
-        _inputs.refuse_mixed_labels(labels, f"column {shown(cluster)}")
+        _inputs.check_label_types(labels, f"column {shown(cluster)}")
     if (codes < 0).any():
         raise ValueError(
             f"column {shown(cluster)} has no cluster id in row {int(np.argmax(codes < 0))}: fill "
-            "it in, or pass cluster=None to take each row for a cluster of its own"
+            "it in, or pass cluster=None to make each row a separate cluster"
         )
     return codes.astype(np.int64)
 
 
 GroupKey: TypeAlias = tuple[object, ...]
-"""The labels of a group, one for each grouping column."""
+"""The labels of a group, one per grouping column."""
 
 UNLABELLED = "none"
-"""Label of the group of pairs whose grouping column is empty."""
+"""Label of the group of pairs for which the grouping column is empty."""
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
@@ -109,7 +109,7 @@ class _Coded(NamedTuple):
     """Distinct labels."""
 
     codes: npt.NDArray[np.intp]
-    """Positions in `labels`, cell after cell."""
+    """Positions in `labels`, for one cell after the other."""
 
     sizes: npt.NDArray[np.intp]
     """Number of labels of each cell, at least 1."""
@@ -123,13 +123,13 @@ def group_positions(frame: pd.DataFrame, keys: list[str]) -> dict[GroupKey, npt.
     groups = np.zeros(rows.size, dtype=np.intp)
     columns, coded = [_coded(frame[key]) for key in keys], np.empty((0, rows.size), dtype=np.intp)
     for column in columns:
-        # A row stands once for each label of its cell, after each other in the order of the labels.
+        # Repeat a row once for each label of its cell, in the order of the labels.
         sizes = column.sizes[rows]
         starts = (np.cumsum(column.sizes) - column.sizes)[rows]
         places = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
         rows, groups, coded = (np.repeat(part, sizes, axis=-1) for part in (rows, groups, coded))
         coded = np.vstack([coded, column.codes[places]])
-        # Numbered anew, so that the product over many columns stays within an integer.
+        # Renumbered, so that the product over many columns fits an integer.
         groups = np.unique(groups * len(column.labels) + coded[-1], return_inverse=True)[1]
     _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
     members = rows[np.argsort(groups, kind="stable")]
@@ -143,7 +143,7 @@ def group_positions(frame: pd.DataFrame, keys: list[str]) -> dict[GroupKey, npt.
 
 
 def _coded(column: "pd.Series[Any]") -> _Coded:
-    """Number the labels of a column, refusing a label that its empty cells would take too."""
+    """Number the labels of a column; raise an error if a label is the name for empty cells."""
     numbers: dict[object, int] = {}
     if has_list_cells(column):
         cells = _coded_lists(column, numbers)
@@ -152,14 +152,14 @@ def _coded(column: "pd.Series[Any]") -> _Coded:
     else:
         positions, distinct = pd.factorize(column)
         named = [numbers.setdefault(plain_label(value), len(numbers)) for value in distinct]
-        # An empty cell has position -1, that of the last element.
+        # An empty cell has position -1, the last element.
         codes = np.asarray([*named, -1], dtype=np.intp)[positions]
         sizes = np.ones(codes.size, dtype=np.intp)
     is_empty = codes < 0
     if is_empty.any():
         if UNLABELLED in numbers:
             raise ValueError(
-                f"column {shown(column.name)} has empty cells besides the label {UNLABELLED!r}, "
+                f"column {shown(column.name)} has empty cells and also the label {UNLABELLED!r}, "
                 "which is the name of their group: rename the label, or fill the empty cells in"
             )
         codes[is_empty] = numbers.setdefault(UNLABELLED, len(numbers))
@@ -167,7 +167,7 @@ def _coded(column: "pd.Series[Any]") -> _Coded:
 
 
 def _coded_lists(column: "pd.Series[Any]", numbers: dict[object, int]) -> list[list[int]]:
-    """Number the labels of each cell in `numbers`; an empty cell holds -1 alone."""
+    """Number the labels of each cell in `numbers`; an empty cell has only the code -1."""
     known: dict[tuple[object, ...], list[int]] = {}
     cells = []
     for value in column.to_numpy(dtype=object):
@@ -184,7 +184,7 @@ def _coded_lists(column: "pd.Series[Any]", numbers: dict[object, int]) -> list[l
 
 
 def has_list_cells(column: "pd.Series[Any]") -> bool:
-    """Tell whether a cell of a column holds several labels."""
+    """Whether a cell of a column contains several labels."""
     kind = column.dtype
     if isinstance(kind, pd.StringDtype) or (isinstance(kind, np.dtype) and kind != np.object_):
         return False
@@ -192,7 +192,7 @@ def has_list_cells(column: "pd.Series[Any]") -> bool:
 
 
 def plain_label(label: object) -> object:
-    """Turn numpy scalars into Python ones, and whole floats, which gaps make, into integers."""
+    """Convert numpy scalars to Python ones, and integral floats (from missing values) to int."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, float) and label.is_integer():
@@ -201,7 +201,7 @@ def plain_label(label: object) -> object:
 
 
 def _sort_key(key: GroupKey) -> tuple[tuple[str, object], ...]:
-    """Order labels naturally, numbers before text, and other types by what they print."""
+    """Sort key of labels: numbers before text, and other types by their representation."""
     return tuple(
         ("number", label)
         if isinstance(label, int | float)
@@ -216,26 +216,26 @@ def check_pair_ids(
     keys: list[str],
     groups: dict[GroupKey, npt.NDArray[np.intp]],
 ) -> None:
-    """Refuse a pair that stands twice in one group."""
+    """Raise an error if a pair occurs twice in one group."""
     for key, positions in groups.items():
         members = ids.iloc[positions]
         repeated = members[members.duplicated()]
         if len(repeated):
             raise ValueError(
-                f"column {shown(column)} holds {shown(repeated.iloc[0])} more than once "
+                f"column {shown(column)} contains {shown(repeated.iloc[0])} more than once "
                 f"{group_name(keys, key)} ({len(repeated)} rows repeat an id): drop the "
-                "duplicates, or add to by what tells them apart"
+                "duplicates, or add a column that distinguishes them to by"
             )
 
 
 def warn_repeated_rows(
     frame: pd.DataFrame, verdicts: Sequence[str], shared: Iterable[str], *, stacklevel: int
 ) -> None:
-    """Count the rows that repeat another in all columns, where these name the rows.
+    """Warn of rows that repeat another in all columns, if the columns identify the rows.
 
-    They do where a column is neither a verdict nor shared by many rows, as labels and clusters are,
-    no two rows that are alike in all but their verdicts differ in these, and at most half of the
-    rows repeat another, as where a file was read twice.
+    They do if a column is neither a label nor shared by many rows (as groups and clusters are), if
+    rows that are equal except for their correctness labels also have equal labels, and if at most
+    half of the rows repeat another, as when a file was read twice.
     """
     rows, others = np.zeros(len(frame), dtype=np.uint64), [*verdicts, *shared]
     own = [name for name in frame.columns if name not in others and frame[name].dtype != np.bool_]
@@ -253,31 +253,31 @@ def warn_repeated_rows(
     if (is_repeated == pd.Series(rows).duplicated()).all():
         warnings.warn(
             f"{int(is_repeated.sum())} of {len(frame)} rows repeat another in all columns and are "
-            "counted again: drop them, or add a column that tells them apart",
+            "counted again: drop them, or add a column that distinguishes them",
             DataWarning,
             stacklevel=stacklevel + 1,
         )
 
 
 def _next_hash(rows: npt.NDArray[np.uint64], column: "pd.Series[Any]") -> npt.NDArray[np.uint64]:
-    """Hash one more column into the hashes of rows: the same for the same content."""
+    """Combine hashes of rows with one more column; equal content gives equal hashes."""
     if has_list_cells(column):
         column = column.map(repr)
-    # By an odd number without a pattern in its bits: of 2**61 - 1 one more is a power of two, and
-    # rows with the same value in two columns were alike but for three bits.
+    # An odd factor without a pattern in its bits: 2**61 - 1 is a power of two minus one, and rows
+    # with the same value in two columns would then differ in only three bits.
     factor = np.uint64(0x9E3779B97F4A7C15)
     return rows * factor + np.asarray(pd.util.hash_pandas_object(column, index=False), np.uint64)
 
 
 def group_name(keys: list[str], key: GroupKey) -> str:
-    """Name a group in a message."""
+    """Return the name of a group for messages."""
     if not keys:
         return "in the frame"
     return "in group " + ", ".join(f"{k}={shown(v)}" for k, v in zip(keys, key, strict=True))
 
 
 def group_seed(seed: int, keys: list[str], key: GroupKey) -> np.random.SeedSequence:
-    """Derive a group's seed from its labels, whichever other groups there are."""
+    """Derive the seed of a group from its labels, independent of other groups."""
     name = "\x1f".join(f"{k}={shown(v)}" for k, v in zip(keys, key, strict=True))
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return np.random.SeedSequence([seed, *np.frombuffer(digest, dtype="<u4").tolist()])
@@ -293,11 +293,11 @@ def group_frame(
     intervals: Intervals,
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """Return a row for each group: its labels, its counts, each statistic and its bounds.
+    """Return one row per group: its labels, its counts, each statistic and its bounds.
 
-    `summed` maps the rows of a group to its counts by column, which go before bounds of the same
-    name, and to the sums of its clusters.
-    `others` are columns that one warning should name, by label, where they are NaN.
+    `summed` maps the rows of a group to its counts by column, which replace bounds of the same
+    name, and to the sums of its clusters. `others` are further columns, by label, that the warning
+    lists if they are NaN.
     """
     seed, counted = root_seed(intervals.seed), [summed(rows) for rows in groups.values()]
     seeds = (np.random.default_rng(group_seed(seed, keys, key)) for key in groups)
@@ -325,7 +325,7 @@ def group_frame(
 
 
 def _not_inferred(values: Mapping[str, GroupValue]) -> str:
-    """Say why statistics of a group have no interval, and which ones, if not all of them."""
+    """Return why statistics of a group have no interval, with their names unless all have none."""
     reasons: dict[str, list[str]] = {}
     for name, value in values.items():
         if value.not_inferred and not math.isnan(value.value):
@@ -354,7 +354,7 @@ def bound_columns(statistics: Iterable[str]) -> list[str]:
 
 
 def conditional_rates(statistics: Mapping[str, Statistic]) -> list[str]:
-    """Name the rates of a part of the pairs, whose denominators are not `n`."""
+    """Return the names of rates whose denominator includes only some of the pairs."""
     return [
         name
         for name, one in statistics.items()
@@ -363,7 +363,7 @@ def conditional_rates(statistics: Mapping[str, Statistic]) -> list[str]:
 
 
 def rate_columns(rates: Mapping[str, Statistic]) -> list[str]:
-    """Return the columns of rates: values, bounds, and the denominators of conditional ones."""
+    """Return the columns of rates: values, bounds, and denominators of conditional rates."""
     sizes = [name + end for name in conditional_rates(rates) for end in ("_n", "_n_clusters")]
     return ["n_effective_clusters", *bound_columns(rates), *sizes]
 
@@ -376,9 +376,9 @@ def warn_undefined_groups(
     others: Mapping[str, str],
     stacklevel: int,
 ) -> None:
-    """Say which rates and other columns (by label) are NaN, in how many groups, and one each.
+    """Warn of rates and other columns (by label) that are NaN, with numbers of groups and examples.
 
-    What `not_inferred` gives the reason of is not repeated, but for groups of one cluster.
+    Columns whose reason is in `not_inferred` are not repeated, except for groups of one cluster.
     """
     names, where = list(rates), dict[str, list[str]]()
     for row in rows:

@@ -82,7 +82,7 @@ def instances(seed: int, n_facts: int = 400) -> pd.DataFrame:
 
 
 class Metric(NamedTuple):
-    """A metric of a frame, with frames that it takes and its values by plain loops."""
+    """A metric of a frame, with its input frames and its values by plain loops."""
 
     call: Callable[..., pd.DataFrame]
     frame: Callable[[int], pd.DataFrame]
@@ -173,7 +173,7 @@ def _paired(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _forgotten(rows: pd.DataFrame) -> dict[str, Any]:
-    """Rates of all facts, and of those right under FULL, from their definitions."""
+    """Rates of all facts, and of those correct under FULL, from their definitions."""
     found = {"full_correct": sum(rows["full"]), "full_accuracy": _share(rows["full"].tolist())}
     for part, end in ((rows, ""), (rows[rows["full"]], "_given_full")):
         names = ("first_correct", "second_correct", "gold_retrieved")
@@ -197,7 +197,7 @@ def _unlearned(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
-    """Topics weigh alike, however many pairs they have."""
+    """Topics have equal weights, whatever their number of pairs."""
     topics = [_paired(part) for _, part in rows.groupby("item")]
     mean = {name: _mean([topic[name] for topic in topics]) for name in topics[0]}
     return {

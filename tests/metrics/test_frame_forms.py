@@ -1,4 +1,4 @@
-"""What all metrics of frames have in common, by the table of `harness`."""
+"""Properties of all metrics of frames, from the table of `harness`."""
 
 import re
 
@@ -46,7 +46,7 @@ def test_values_agree_with_a_naive_loop(name, seed):
 @settings(deadline=None, max_examples=5)
 @given(seed=seeds)
 def test_groups_are_those_of_single_calls(name, seed):
-    """Groups are sorted, and other groups change nothing in a row but a correction for them."""
+    """Groups are sorted, and other groups change a row only by a correction for their number."""
     metric = METRICS[name]
     frame = metric.frame(seed)
 
@@ -81,7 +81,7 @@ def test_order_of_rows_and_names_of_clusters_change_nothing(name, seed):
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.value])
 @settings(deadline=None, max_examples=5)
 @given(seed=seeds)
-def test_rows_without_a_value_are_left_out(name, seed):
+def test_rows_without_a_value_are_excluded(name, seed):
     metric = METRICS[name]
     frame = metric.frame(seed)
     is_gap = np.random.default_rng(seed).random(len(frame)) < 0.1
@@ -101,8 +101,8 @@ def test_rows_without_a_value_are_left_out(name, seed):
 @pytest.mark.parametrize("name", [name for name in METRICS if name != "variance_shares_by"])
 @settings(deadline=None, max_examples=5)
 @given(seed=seeds, n_copies=st.integers(2, 4))
-def test_copies_of_rows_within_their_clusters_are_no_evidence(name, seed, n_copies):
-    """Weights of all rows alike change neither values nor intervals."""
+def test_copies_of_rows_within_their_clusters_do_not_change_the_inference(name, seed, n_copies):
+    """Equal weights of all rows change neither values nor intervals."""
     metric = METRICS[name]
     frame = metric.frame(seed)
     copies = [frame.copy() for _ in range(n_copies)]
@@ -122,7 +122,7 @@ def test_copies_of_rows_within_their_clusters_are_no_evidence(name, seed, n_copi
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.p_values])
 @settings(deadline=None, max_examples=8)
 @given(seed=seeds, n_clusters=st.integers(2, 40))
-def test_p_is_below_a_twentieth_exactly_if_the_interval_excludes_0(name, seed, n_clusters):
+def test_p_is_below_0_05_exactly_if_the_interval_excludes_0(name, seed, n_clusters):
     metric = METRICS[name]
     frame = metric.frame(seed)
     labels = pd.factorize(frame["item"])[0] % n_clusters
@@ -139,18 +139,18 @@ def test_p_is_below_a_twentieth_exactly_if_the_interval_excludes_0(name, seed, n
 
 
 class OfAnotherLibrary:
-    """A frame that is none of pandas but knows the way there, as those of polars do."""
+    """A frame that is not a pandas frame but has `to_pandas`, like those of polars."""
 
     __module__ = "polars.dataframe.frame"
     to_pandas = None
 
 
 REFUSALS = {
-    "list": (lambda f, _: f.to_dict("records"), TypeError, "DataFrame, one row a.*got list"),
+    "list": (lambda f, _: f.to_dict("records"), TypeError, "DataFrame, one row per.*got list"),
     "polars": (lambda *_: OfAnotherLibrary(), TypeError, r"of polars: pass frame.to_pandas\(\)"),
     "empty": (lambda f, _: f.iloc[:0], ValueError, "no rows"),
-    "column": (lambda f, name: f.drop(columns=name), ColumnNotFoundError, "is not in the"),
-    "twice": (lambda f, name: pd.concat([f, f[[name]]], axis=1), ValueError, "stands 2 times"),
+    "column": (lambda f, name: f.drop(columns=name), ColumnNotFoundError, "not found; pass"),
+    "twice": (lambda f, name: pd.concat([f, f[[name]]], axis=1), ValueError, "occurs 2 times"),
     "cluster": (
         lambda f, name: f.assign(**{name: f[name].where(f.index != 0)}),
         ValueError,
@@ -161,7 +161,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("refusal", REFUSALS)
 @pytest.mark.parametrize("name", METRICS)
-def test_unusable_frames_are_refused(name, refusal):
+def test_unusable_frames_raise_an_error(name, refusal):
     metric, (change, error, message) = METRICS[name], REFUSALS[refusal]
 
     with pytest.raises(error, match=message):
@@ -172,29 +172,29 @@ def test_unusable_frames_are_refused(name, refusal):
     "name",
     ["paired_by", "forgetting_by", "alignment_by", "linking_by", "correlation_by", "forms_by"],
 )
-def test_unusable_values_and_policies_are_refused(name):
+def test_unusable_values_and_policies_raise_an_error(name):
     metric = METRICS[name]
     frame = metric.frame(0).astype({metric.value: object})
     with pytest.raises(ValueError, match="missing must be 'raise' or 'drop'; got 'skip'"):
         rows_of(metric, frame, missing="skip")
     frame.loc[3, metric.value] = None
-    with pytest.raises(ValueError, match=rf"{metric.value}\[3\] (has no verdict|is missing)"):
+    with pytest.raises(ValueError, match=rf"{metric.value}\[3\] (has no label|is missing)"):
         rows_of(metric, frame, missing="raise")
     frame.loc[3, metric.value] = 2
     if "correct" in metric.value:
-        with pytest.raises(ValueError, match=rf"{metric.value}\[3\] is 2, which is no verdict"):
+        with pytest.raises(ValueError, match=rf"{metric.value}\[3\] is 2, which is not a corr"):
             rows_of(metric, frame)
 
 
 @pytest.mark.parametrize("name", GROUPED)
-def test_unusable_grouping_columns_are_refused(name):
+def test_unusable_grouping_columns_raise_an_error(name):
     metric = METRICS[name]
     frame = metric.frame(0)
     taken = rows_of(metric, frame).columns[-1]
 
-    with pytest.raises(ValueError, match="by names a column twice"):
+    with pytest.raises(ValueError, match="by contains a column twice"):
         rows_of(metric, frame, **{metric.by: ["group", "group"]})
     with pytest.raises(ValueError, match="has the name of a column of the result"):
         rows_of(metric, frame.assign(**{taken: 1}), **{metric.by: taken})
-    with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
+    with pytest.raises(ColumnNotFoundError, match="'nowhere' not found; pass"):
         rows_of(metric, frame, **{metric.by: "nowhere"})

@@ -94,7 +94,7 @@ def test_arrays_of_every_library_give_the_numbers_of_a_list(array, call):
 
 
 def mixed(labels):
-    """A frame whose clusters are labelled so."""
+    """A frame with these labels of clusters."""
     return pd.DataFrame(
         {"first_correct": [1, 0, 1], "second_correct": [1, 1, 0], "item": labels, "kind": "a"}
     )
@@ -182,7 +182,7 @@ def test_labels_of_every_type_are_numbered_as_by_a_loop(labels, plain):
 
 @pytest.mark.parametrize("wrap", [list, np.array, pd.Series])
 @pytest.mark.parametrize("gap", [None, math.nan, pd.NA, pd.NaT, np.float32("nan")])
-def test_a_missing_label_is_named_with_its_place(wrap, gap):
+def test_the_error_of_a_missing_label_has_its_index(wrap, gap):
     with pytest.raises(ValueError, match=r"clusters\[1\] is .*: every row needs a label"):
         _inputs.label_codes(wrap([1.5, gap, 1.5, gap]), 4, "clusters")
     masked = np.ma.masked_array([1, 2, 1], mask=[False, True, False])
@@ -208,7 +208,7 @@ def test_tensors_are_read_alone_and_in_lists():
         assert _inputs.verdict_codes(list(tensor > 0.3), "first").tolist() == [1, 0, 1, 0]
 
 
-def test_values_that_can_be_read_once_are_refused():
+def test_values_that_can_be_read_only_once_raise_an_error():
     match = "a generator can be read only once; pass a list or an array of its values"
     for read in (_inputs.numeric_vector, _inputs.verdict_codes):
         with pytest.raises(TypeError, match=match):

@@ -35,7 +35,7 @@ def test_exports_are_at_most_eighty():
 
 @pytest.mark.parametrize("member", PUBLIC, ids=lambda member: member.__name__)
 def test_public_functions_and_classes_are_documented(member):
-    """Every public function says what it takes, gives, refuses and rests on, with an example."""
+    """Every public function documents arguments, result, errors and references, with an example."""
     text = member.__doc__
     if member.__name__.endswith("Result"):
         source = inspect.getsource(member)

@@ -88,7 +88,7 @@ def test_the_level_is_that_of_the_interval_and_of_the_test():
     assert "(90 % CI 1.1 to 17.3, p = 0.063;" in shown
 
 
-ALIKE = "the values are alike in all clusters, so that their spread is unknown"
+ALIKE = "the values are equal in all clusters, so that their spread is unknown"
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Scores of several models on the same items: differences, ranks, one test of all."""
+"""Scores of several models on the same items: differences, ranks and an omnibus test."""

@@ -1,4 +1,4 @@
-"""Several models on the same items: paired differences of their means, ranks, one test of all."""
+"""Compare models on the same items: paired differences of means, ranks and an omnibus test."""
 
 import itertools
 import math
@@ -31,7 +31,7 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, mea
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Intervals,
-    worth_of_clusters,
+    effective_number,
 )
 from surface_consistency.metrics.uncertainty.means import MeanT, distances
 from surface_consistency.reading import shown
@@ -39,21 +39,21 @@ from surface_consistency.reading import shown
 Conclusion: TypeAlias = Literal[
     "better", "worse", "equivalent", "no significant difference", "not inferred"
 ]
-"""What a difference shows; "no significant difference" does not mean equal."""
+"""Conclusion about a difference; "no significant difference" does not mean equal."""
 
 VERDICTS: Final = (0.0, 1.0)
-"""Scale of scores that are verdicts, or shares of them."""
+"""Scale of correctness labels and of proportions of them."""
 
 MOST_PAIRS: Final = 20_000
-"""Maximum number of pairs of models that are compared without a baseline: those of 200 models."""
+"""Maximum number of pairs of models without a baseline: the pairs of 200 models."""
 
 MOST_GROUPS: Final = 1_000
-"""Maximum number of tasks, or of slices of a column."""
+"""Maximum number of tasks, or of groups of a `by` column."""
 
 MOST_GROUP_PAIRS: Final = 300_000
-"""Maximum number of pairs of models in all groups of a column."""
+"""Maximum number of pairs of models over all groups of a column."""
 
-# Cells of an array, clusters by tasks by pairs, so that it fits the cache of a processor.
+# Maximum size of an array (clusters by tasks by pairs), so that it fits the processor cache.
 _CELLS_AT_ONCE: Final = 2**17
 _CELLS: Final = ("both", "reference_only", "model_only", "neither")
 _DIFFERENCE: Final = ("difference", "difference_low", "difference_high")
@@ -64,34 +64,35 @@ class ModelComparisonResult:
     """Result of `compare_models`."""
 
     models: pd.DataFrame
-    """One row per model, the best mean first: model, n, n_clusters, n_missing, mean, mean_low,
+    """One row per model, best mean first: model, n, n_clusters, n_missing, mean, mean_low,
     mean_high, not_inferred (why the mean has no interval; empty if it has one), rank, rank_low,
-    rank_high, may_be_best (whether no model is shown to be above it)."""
+    rank_high, may_be_best (whether no model is significantly better)."""
     differences: pd.DataFrame
-    """One row a model and reference; see `compare_models`."""
+    """One row per model and reference; see `compare_models`."""
     groups: pd.DataFrame
-    """The differences within each task and slice: by (the column), group, and the columns of a
-    difference, and unlike_overall: if it is significant by Holm, "opposite" to that of all items,
-    or "significant" while that of all items is not; else empty."""
+    """The differences within each task and group: by (the column), group, the columns of a
+    difference, and unlike_overall. This is "opposite" if the difference is significant after Holm's
+    correction and has the other sign than the overall one, "significant" if only the difference
+    of the group is significant, else empty."""
     means: pd.DataFrame
-    """The mean of each model within each task and slice: by, group, model, n, n_clusters, mean,
+    """The mean of each model within each task and group: by, group, model, n, n_clusters, mean,
     mean_low, mean_high, not_inferred."""
     equality: dict[str, Any] | None
-    """The test that all models are alike, as `equality_test` returns it; None for two models."""
+    """Test that all models have equal means, from `equality_test`; None for one or two models."""
     n_items: int
-    """Items that all models have a score for."""
+    """Number of items for which all models have a score."""
     n_items_of_any: int
-    """Items that any model has a row for."""
+    """Number of items for which any model has a row."""
     scale: tuple[float, float]
-    """Least and largest score that there can be; infinite where that is not known."""
+    """Minimum and maximum possible score; infinite if unknown."""
     is_verdicts: bool
-    """Whether every score is 0 or 1."""
+    """Whether every score is a correctness label, 0 or 1."""
     n_effective: float
-    """Effective number of clusters, by Kish, of the task with the fewest: that of equal clusters
-    which are worth as much."""
+    """Effective number of clusters (Kish) of the task with the fewest: the number of clusters of
+    equal size that would give the same precision."""
     cells: Floats | None = None
-    """Of two models with verdicts, the paired table of each cluster of a task, the reference
-    first: both, reference only, model only, neither; shape `(n_clusters, 4)`. None of others."""
+    """For two models with correctness labels, the paired table of each cluster of a task, reference
+    first: both, reference only, model only, neither; shape `(n_clusters, 4)`. Otherwise None."""
 
 
 def compare_models(
@@ -112,65 +113,68 @@ def compare_models(
 ) -> ModelComparisonResult:
     """Compare the mean scores of models that answered the same items.
 
-    A difference is that of the model less that of the reference, over the items that all models
-    have a score for, so that all rows are of the same items. Of several tasks it is the mean of the
-    differences of each task, all tasks weighing alike; `pooled_difference` is that over all items.
-    Interval and p-value are of one t over clusters, for verdicts and for scores on any scale. A
-    single model has its mean with an interval, and no difference.
+    A difference is the mean of the model minus the mean of the reference, over the items for which
+    all models have a score, so that all rows use the same items. With several tasks it is the mean
+    of the differences per task, with equal weights; `pooled_difference` is the difference over all
+    items. The interval and the p-value come from the same cluster-robust t statistic, for
+    correctness labels and for scores on any scale. A single model has a mean with its interval
+    and no row of differences.
 
     Args:
-        frame: One row a model and item: verdicts (True, False, 1, 0) or scores; NaN where missing.
+        frame: One row per model and item. Scores are correctness labels (True, False, 1, 0) or
+            numbers; NaN if missing.
         model: Column of the models.
-        item: Column or columns that tell items of a task apart.
+        item: Column or columns that identify an item within its task.
         score: Column of the scores.
-        task: Column of the tasks; None for one.
-        cluster: Column or columns of what belongs together, such as the passage of several
-            questions; None takes each item for a cluster of its own. Clusters may span tasks.
-        by: Columns of slices, whose cells hold a label or a list of labels.
-        baseline: Label of the model that all others are held against; None compares all pairs, the
-            one that comes first in the frame being the reference.
-        margin: Difference that counts as none, above 0, in the unit of the scores.
-        scale: Least and largest score that there can be; None for 0 and 1 where all scores lie
-            there, and else for no limits.
-        higher_is_better: Whether a higher score is the better one; False for losses.
-        test: "auto" is the t of the interval. By name, for verdicts of one task, the forms of
-            `paired_by`; the interval is then the exact test's own, and NaN for the others.
-        intervals: Level of the intervals and of all conclusions; their method is "auto".
+        task: Column of the tasks; None for a single task.
+        cluster: Column or columns of dependent items, such as the passage of several questions;
+            None makes each item a separate cluster. Clusters may span tasks.
+        by: Columns of groups, whose cells contain a label or a list of labels.
+        baseline: Model with which all others are compared. None compares all pairs, with the model
+            that comes first in the frame as the reference.
+        margin: Equivalence margin, above 0, in the unit of the scores.
+        scale: Minimum and maximum possible score. None means 0 and 1 if all scores are in that
+            range, otherwise no limits.
+        higher_is_better: Whether higher scores are better; False for losses.
+        test: "auto" is the t of the interval. For correctness labels of one task it can also be a
+            test of `paired_by`; the interval is then that of the exact test, or NaN for others.
+        intervals: Confidence level of intervals and conclusions; the method must be "auto".
 
     Returns:
-        The frames of `ModelComparisonResult`. `differences` has model, reference, n, n_clusters,
-        few_clusters (fewer than 20), not_inferred (why there is neither interval nor test; empty
-        where there is), model_mean, reference_mean, difference, p_value, p_value_holm (corrected
-        for all rows), test; pooled_difference with its p-value; for verdicts both, reference_only,
-        model_only, neither; with a margin p_equivalent (the larger of both one-sided tests),
-        p_not_worse (of non-inferiority), p_worse (of being worse by more than the margin; without
-        one, by anything), each also corrected as `<name>_holm`; conclusion. Bounds of a number x
-        are `x_low` and `x_high`.
+        The frames of `ModelComparisonResult`. `differences` has the columns model, reference, n,
+        n_clusters, few_clusters (fewer than 20), not_inferred (why there is no interval and no
+        test; empty if there are), model_mean, reference_mean, difference, p_value, p_value_holm
+        (corrected for all rows), test; pooled_difference with its p-value; for correctness labels
+        both, reference_only, model_only, neither; with a margin p_equivalent (the larger p-value of
+        the two one-sided tests), p_not_worse (non-inferiority), p_worse (worse by more than the
+        margin, or by any amount without a margin), each also corrected as `<name>_holm`;
+        conclusion. The bounds of a number x are `x_low` and `x_high`.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, or a score no number.
-        ValueError: When a row names no model or task, a model has two scores of one item, the
-            baseline is none of them, no item has a score of every model,
-            a score is infinite or outside the scale, an item lies in two clusters, the margin takes
-            in the whole scale, or an option is out of range.
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame, or a score is not a number.
+        ValueError: If a model or task is missing in a row, a model has two scores for one item, the
+            baseline is not one of the models, no item has a score for every model, a score is
+            infinite or outside the scale, an item is in two clusters, the margin includes the
+            whole scale, or an option is out of range.
 
     Notes:
-        "equivalent" needs p_equivalent below half of 1 less the level after Holm's correction, so
-        that of two models the interval lies within the margin; it goes before "better" and "worse",
-        which need p_value_holm below 1 less the level. "no significant difference" is all else,
-        which does not mean equal. The family of Holm's correction is the table; in `groups`, all
-        rows of a column. Of scores that are no verdicts, what few differences cannot show is that
-        of differences as large as were seen (their mean square over their mean size); means are
-        measured from the nearer end of the scale, with distances for differences, and have the t of
-        clusters if the scale has no ends. So no number depends on the unit.
-        Ranks come from all pairs at once (`rank_intervals`), whatever the baseline.
-        An item that one model has no score for is left out for all, and counted. NaN wherever
-        clusters are fewer than four, one holds most items, or scores without limits differ by the
-        same in all of them; an `UndefinedMetricWarning` says so where that is all.
+        "equivalent" requires p_equivalent below half of 1 minus the level after Holm's correction,
+        so that for two models the interval is within the margin. It has precedence over "better"
+        and "worse", which require p_value_holm below 1 minus the level. Every other row is "no
+        significant difference", which does not mean equal. Holm's correction covers the rows of the
+        table; in `groups`, all rows of a column. For graded scores, the variance term for few
+        events assumes differences of the observed size (mean square over mean absolute value).
+        Means are measured from the nearer end of the scale with the same term for distances, or
+        have the plain t over clusters if the scale has no ends. Therefore no result depends on the
+        unit. Ranks are simultaneous over all pairs (`rank_intervals`), whatever the baseline. An
+        item without a score of one model is excluded for all models and counted. Results are NaN if
+        there are fewer than four clusters, one cluster has most items, or scores without limits
+        differ by the same amount in all clusters. If this applies to all rows, an
+        `UndefinedMetricWarning` reports it.
 
     References:
-        E. Miller, arXiv 2411.00640, 2024, section 4 (paired differences, clusters whole); D. J.
+        E. Miller, arXiv 2411.00640, 2024, section 4 (paired differences, clustering); D. J.
         Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987 (two one-sided tests);
         S. Holm, Scandinavian Journal of Statistics 6, 1979.
 
@@ -217,42 +221,42 @@ def compare_totals(
     test: PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> ModelComparisonResult:
-    """Compare models by the sums of their scores, which is what `compare_models` computes from.
+    """Compare models from the sums of their scores; `compare_models` uses this function.
 
     Args:
-        totals: Sums over the items that all models have a score for.
-        groups: Sums within tasks and slices, each with its column and label.
-        n_missing: Items that each model has no score of.
-        n_items_of_any: Items that any model has a row for.
+        totals: Sums over the items for which all models have a score.
+        groups: Column, label and sums of each task and group.
+        n_missing: Number of items without a score, per model.
+        n_items_of_any: Number of items for which any model has a row.
         baseline: As for `compare_models`, as are all further options.
-        margin: Difference that counts as none.
-        scale: Least and largest score that there can be.
-        higher_is_better: Whether a higher score is the better one.
-        test: Form of the test.
-        intervals: Level of the intervals.
+        margin: Equivalence margin.
+        scale: Minimum and maximum possible score.
+        higher_is_better: Whether higher scores are better.
+        test: Name of the test.
+        intervals: Confidence level of the intervals.
 
     Returns:
         As `compare_models`.
 
     Raises:
-        ValueError: For what `compare_models` refuses of scores and options.
+        ValueError: If scores or options are invalid, as for `compare_models`.
     """
     _check_options(margin, test, intervals)
     known = _checked_scale(totals, scale)
     if margin is not None and margin >= known[1] - known[0]:
         raise ValueError(
-            f"margin {margin:g} includes the whole scale, {known[0]:g} to {known[1]:g}; give it in "
-            "the unit of the scores, such as 0.02 for 2 points of verdicts"
+            f"margin {margin:g} includes the whole scale, {known[0]:g} to {known[1]:g}; pass it in "
+            "the unit of the scores, such as 0.02 for 2 percentage points of accuracy"
         )
     if test != "auto" and not (totals.is_verdicts and totals.n_tasks == 1):
         raise ValueError(
-            f"test={shown(test)} is for verdicts of one task; take the t of test='auto'"
+            f"test={shown(test)} needs correctness labels of one task; use test='auto'"
         )
     rules = _Rules(known, margin, higher_is_better, test, intervals, totals.is_verdicts)
     pairs = _pairs(totals.models, baseline)
     differences = _differences(totals, rules, pairs)
     if len(differences) and "" not in set(differences["not_inferred"]):
-        warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
+        warn_undefined(f"no difference is defined (NaN): {differences['not_inferred'].iloc[0]}")
     ranks = _ranked(totals, rules)
     if not pairs.one.size and ranks["mean_low"].isna().all():
         warn_undefined(f"the mean has no interval (NaN): {ranks['not_inferred'].iloc[0]}")
@@ -272,7 +276,7 @@ def compare_totals(
         scale=known,
         is_verdicts=totals.is_verdicts,
         n_effective=min(
-            float(worth_of_clusters(totals.sizes[totals.tasks == task]))
+            float(effective_number(totals.sizes[totals.tasks == task]))
             for task in range(totals.n_tasks)
         ),
         cells=totals.cells(int(pairs.one[0]), int(pairs.other[0])) if has_cells else None,
@@ -280,18 +284,18 @@ def compare_totals(
 
 
 def _check_options(margin: float | None, test: PairedTest, intervals: Intervals) -> None:
-    """Refuse options that are out of range."""
+    """Raise an error if an option is out of range."""
     check_test(test)
     if margin is not None and not 0.0 < margin < math.inf:
         raise ValueError(f"margin must be above 0 and finite; got {shown(margin)}")
     if intervals.method != "auto":
         raise ValueError(
-            f"intervals of models are made by method='auto' alone; got {shown(intervals.method)}"
+            f"intervals of models support only method='auto'; got {shown(intervals.method)}"
         )
 
 
 class _Rules(NamedTuple):
-    """How differences are inferred and what they are called."""
+    """Options for the inference of differences and their conclusions."""
 
     scale: tuple[float, float]
     margin: float | None
@@ -302,7 +306,7 @@ class _Rules(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Numbers of the models that are compared."""
+    """Indices of the models that are compared."""
 
     one: Integers
     other: Integers
@@ -310,19 +314,19 @@ class _Pairs(NamedTuple):
 
 
 def _checked_scale(totals: ScoreTotals, scale: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the scale, refusing scores outside it."""
+    """Return the scale; raise an error if a score is outside it."""
     low, high = totals.ends
     if not math.isfinite(low + high):
-        raise ValueError(f"scores must be finite or missing; they lie between {low} and {high}")
+        raise ValueError(f"scores must be finite or missing; got scores from {low} to {high}")
     if scale is None:
         is_share = low >= VERDICTS[0] and high <= VERDICTS[1]
         return VERDICTS if is_share else (-math.inf, math.inf)
     if not scale[0] < scale[1]:
-        raise ValueError(f"scale must be the least and the largest score; got {scale}")
+        raise ValueError(f"scale must be the minimum and the maximum score; got {scale}")
     if low < scale[0] or high > scale[1]:
         raise ValueError(
-            f"scores lie between {low:g} and {high:g}, outside the scale {scale[0]:g} to "
-            f"{scale[1]:g}; name the scale that they are on"
+            f"scores from {low:g} to {high:g} are outside the scale {scale[0]:g} to "
+            f"{scale[1]:g}; pass the scale of the scores"
         )
     return (float(scale[0]), float(scale[1]))
 
@@ -330,12 +334,12 @@ def _checked_scale(totals: ScoreTotals, scale: tuple[float, float] | None) -> tu
 def _inferred(
     totals: ScoreTotals, values: Floats, ends: tuple[float, float], reaches: Floats, events: Floats
 ) -> ClusterT:
-    """Infer the mean over the tasks of what models, or their differences, score.
+    """Infer the mean over tasks of the scores of models, or of their differences.
 
     Values have shape `(n, n_rows)`, reaches and events `(n, n_tasks)`.
     """
     n_tasks, (places, n_places) = totals.n_tasks, totals.places()
-    # No event, and so no mean square, may have an infinite reach.
+    # If there are no events, their mean square must not use an infinite reach.
     squares = events * np.where(events > 0.0, reaches, 1.0)
     above, below = np.zeros((len(values), n_tasks, n_places)), np.zeros((n_tasks, n_places))
     above[:, totals.tasks, places] = values
@@ -350,20 +354,20 @@ def _inferred(
         events=events,
         squares=squares,
         times=np.ones(n_places),
-        are_apart=totals.are_apart,
+        are_disjoint=totals.are_disjoint,
     )
-    if inferred is None:  # pragma: no cover - scores within their scale make means
-        raise ValueError(f"scores lie outside their scale {ends}")
+    if inferred is None:  # pragma: no cover - scores within their scale have a mean
+        raise ValueError(f"scores are outside their scale {ends}")
     return inferred
 
 
 def _between(totals: ScoreTotals, rules: _Rules, one: Integers, other: Integers) -> ClusterT:
-    """Infer the difference of each two models, whose events are as large as they were seen."""
+    """Infer the difference of each two models, with events of the observed size."""
     most, pairs = rules.scale[1] - rules.scale[0], totals.pair(one, other)
     sizes, squares = totals.sizes_of_gaps.T[pairs], totals.squares_of_gaps.T[pairs]
     reaches = np.divide(squares, sizes, out=np.full(sizes.shape, most), where=sizes > 0.0)
     events = sizes / np.bincount(totals.tasks, weights=totals.sizes)
-    # Few at a time, so that arrays of all their clusters remain small.
+    # In small batches, so that the arrays over all clusters remain small.
     step = max(1, _CELLS_AT_ONCE // (totals.n_tasks * totals.places()[1]))
     models = totals.values.T
     parts = [
@@ -376,31 +380,31 @@ def _between(totals: ScoreTotals, rules: _Rules, one: Integers, other: Integers)
 
 
 def _bounded(inferred: ClusterT | MeanT, name: str, confidence: float) -> dict[str, Floats]:
-    """Return numbers with their bounds, by column."""
+    """Return numbers and their bounds by column."""
     low, high = inferred.bounds(confidence)
     return {name: inferred.value, f"{name}_low": low, f"{name}_high": high}
 
 
 def _pairs(models: list[str], baseline: str | None) -> _Pairs:
-    """List which models are compared, each with its reference."""
+    """List the models that are compared, each with its reference."""
     n = len(models)
     if baseline is None and math.comb(n, 2) > MOST_PAIRS:
         raise ValueError(
-            f"{n:,} models make {math.comb(n, 2):,} pairs, and at most {MOST_PAIRS:,} are compared "
-            "without `baseline`: name the model that all others are compared with"
+            f"{n:,} models make {math.comb(n, 2):,} pairs; the maximum without `baseline` is "
+            f"{MOST_PAIRS:,}: pass the model with which all others are compared as `baseline`"
         )
     if baseline is None:
         other, one = np.triu_indices(n, 1)
         return _Pairs(one, other)
     if baseline not in models:
-        raise ValueError(f"baseline={shown(baseline)} is none of the models, which are {models}")
+        raise ValueError(f"baseline={shown(baseline)} not found; the models are {models}")
     place = models.index(baseline)
     one = np.delete(np.arange(n), place)
     return _Pairs(one, np.full_like(one, place))
 
 
 def _compared(totals: ScoreTotals, rules: _Rules, pairs: _Pairs) -> tuple[pd.DataFrame, ClusterT]:
-    """Return the row of each two models on the same items, and their inference."""
+    """Return one row per pair of models on the same items, and the inference."""
     means, names = totals.means(), np.array(totals.models, dtype=object)
     inferred = _between(totals, rules, *pairs)
     rows = {
@@ -419,7 +423,7 @@ def _compared(totals: ScoreTotals, rules: _Rules, pairs: _Pairs) -> tuple[pd.Dat
 
 
 def _differences(totals: ScoreTotals, rules: _Rules, pairs: _Pairs) -> pd.DataFrame:
-    """Compare the models over tasks that weigh alike and over all items."""
+    """Compare the models over equally weighted tasks and over all items."""
     if not pairs.one.size:
         return _no_differences()
     pooled = totals.of_clusters()
@@ -440,7 +444,7 @@ def _differences(totals: ScoreTotals, rules: _Rules, pairs: _Pairs) -> pd.DataFr
 
 
 def _no_differences() -> pd.DataFrame:
-    """Return the frame of differences of a single model, which has no row."""
+    """Return the empty frame of differences of a single model."""
     names = [
         *("model", "reference", "n", "n_clusters", "few_clusters", "not_inferred", "model_mean"),
         *("reference_mean", *_DIFFERENCE, "p_value", "test", *(f"pooled_{x}" for x in _DIFFERENCE)),
@@ -450,7 +454,7 @@ def _no_differences() -> pd.DataFrame:
 
 
 def _tested(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> dict[str, object]:
-    """Return p-value and bounds of a test by name."""
+    """Return p-value and bounds of a named test."""
     row = run_test(totals.cells(one, other), rules.test, rules.intervals)
     return {
         "p_value": row["p_value"],
@@ -461,13 +465,13 @@ def _tested(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> dict[st
 
 
 def _above(inferred: ClusterT, null: float) -> Floats:
-    """Return the one-sided p-values of being above a value."""
+    """Return one-sided p-values for the alternative that the value is above `null`."""
     tail = inferred.p_value(null) / 2.0
     return np.where(inferred.value > null, tail, 1.0 - tail)
 
 
 def _margin_p_values(inferred: ClusterT, rules: _Rules) -> dict[str, Floats | float]:
-    """Return the one-sided p-values around the margin."""
+    """Return the one-sided p-values for the margin."""
     margin, sign = rules.margin or 0.0, 1.0 if rules.higher_is_better else -1.0
     over, under = _above(inferred, margin), _above(inferred, -margin)
     p_worse = 1.0 - under if sign > 0 else over
@@ -483,7 +487,7 @@ def _margin_p_values(inferred: ClusterT, rules: _Rules) -> dict[str, Floats | fl
 
 
 def _concluded(rows: pd.DataFrame, rules: _Rules) -> pd.DataFrame:
-    """Correct the p-values of a family and say what each row shows."""
+    """Correct the p-values of a family and add the conclusion of each row."""
     for column in ("p_value", "p_worse", "p_equivalent", "p_not_worse"):
         if column in rows:
             rows = with_adjusted_p_values(rows, column=column)
@@ -514,7 +518,7 @@ def _means(totals: ScoreTotals, rules: _Rules) -> MeanT:
 
 
 def _mean_rows(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
-    """Return the mean of each model with its interval, a row a model."""
+    """Return the mean of each model with its interval, one row per model."""
     means = _means(totals, rules)
     counts = {"model": totals.models, "n": totals.n_items, "n_clusters": totals.n_clusters}
     bounded = _bounded(means, "mean", rules.intervals.confidence)
@@ -525,7 +529,7 @@ def _mean_rows(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
 
 
 def _group_means(groups: Sequence[tuple[str, str, ScoreTotals]], rules: _Rules) -> pd.DataFrame:
-    """Return the means within each task and slice."""
+    """Return the means within each task and group."""
     keys = ["by", "group"]
     parts = [
         _mean_rows(part, rules).assign(by=column, group=label) for column, label, part in groups
@@ -536,7 +540,7 @@ def _group_means(groups: Sequence[tuple[str, str, ScoreTotals]], rules: _Rules) 
 
 
 def _ranked(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
-    """Return the means and the ranks that the data allow, a row a model."""
+    """Return the means and the rank intervals, one row per model."""
     n_models = len(totals.models)
     p_above = np.full((n_models, n_models), np.nan)
     pairs = np.triu_indices(n_models, 1)
@@ -566,7 +570,7 @@ def _groups(
     pairs: _Pairs,
     whole: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Compare the models within each task and slice."""
+    """Compare the models within each task and group."""
     if not groups or not pairs.one.size:
         return pd.DataFrame(columns=list(_GROUP_COLUMNS))
     rows = [
@@ -589,7 +593,7 @@ def _groups(
 
 
 def _parts(scores: ModelScores, n_pairs: int) -> Iterator[tuple[str, str, ModelScores]]:
-    """Yield the items of each task, if there are several, and of each slice, all tasks as one."""
+    """Yield the items of each task, if there are several, and of each group over all tasks."""
     labels = scores.labels.reset_index(drop=True)
     for column in labels:
         _check_groups("by", f" {column}", labels[column].astype(str).nunique(), n_pairs)
@@ -608,41 +612,41 @@ def _parts(scores: ModelScores, n_pairs: int) -> Iterator[tuple[str, str, ModelS
 
 
 def _check_groups(option: str, column: str, n_groups: int, n_pairs: int) -> None:
-    """Refuse more groups of a column than can be compared."""
+    """Raise an error if a column has too many groups."""
     most = min(MOST_GROUPS, MOST_GROUP_PAIRS // max(n_pairs, 1))
     if n_groups > most and n_groups > 1:
         raise ValueError(
             f"`{option}`{column} has {n_groups:,} groups; the maximum for this number of pairs of "
-            f"models is {most:,}: name a column with fewer values, or compare fewer models, such "
-            "as all with one by `baseline`"
+            f"models is {most:,}: pass a column with fewer values, or compare fewer models, such "
+            "as all with one `baseline`"
         )
 
 
 def rank_intervals(
     p_above: npt.ArrayLike, *, confidence: float = 0.95
 ) -> tuple[Integers, Integers]:
-    """Bound the ranks of all models at once.
+    """Return simultaneous confidence intervals for the ranks of all models.
 
-    Model j is surely above model k where the one-sided test of that is rejected after Holm's
-    correction for all n(n - 1) such tests. The rank of j then lies in
-    [1 + number surely above j, n - number surely below j].
+    Model j is significantly above model k if the one-sided test of this is rejected after Holm's
+    correction for all n(n - 1) tests. The rank of j is then in
+    [1 + number significantly above j, n - number significantly below j].
 
     Args:
-        p_above: One-sided p-values, shape `(n_models, n_models)`: in row j and column k that of the
-            hypothesis that j is not above k. The diagonal is not read; NaN where there is no test.
-        confidence: Probability that all intervals hold their ranks, in (0, 1).
+        p_above: One-sided p-values, shape `(n_models, n_models)`. Row j, column k tests the
+            hypothesis that j is not above k. The diagonal is ignored; NaN if there is no test.
+        confidence: Probability that all intervals contain their ranks, in (0, 1).
 
     Returns:
-        Lower and upper bounds, each of shape `(n_models,)`; rank 1 is that of the largest mean.
+        Lower and upper bounds, each of shape `(n_models,)`; rank 1 is the largest mean.
 
     Raises:
-        ValueError: When `p_above` is not square, a p-value is not in [0, 1] or `confidence`
-            not in (0, 1).
+        ValueError: If `p_above` is not square, a p-value is not in [0, 1] or `confidence` is not
+            in (0, 1).
 
     Notes:
-        All intervals hold together with that probability, whatever the dependence of the tests.
-        Models of equal means have all ranks between them. A test that could not be made decides
-        nothing, so the interval is wide; it does not count as a test.
+        All intervals are valid simultaneously, whatever the dependence of the tests. Models with
+        equal means share all ranks that they span. A missing test excludes no rank, so the interval
+        is wide, and it is not counted as a test.
 
     References:
         M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, Review of Economic Studies 91, 2024,
@@ -658,7 +662,7 @@ def rank_intervals(
     check_confidence_level(confidence)
     tests = np.array(p_above, dtype=np.float64)
     if tests.ndim != 2 or tests.shape[0] != tests.shape[1]:
-        raise ValueError(f"p_above must be square, a row a model; got shape {tests.shape}")
+        raise ValueError(f"p_above must be square, one row per model; got shape {tests.shape}")
     np.fill_diagonal(tests, np.nan)
     adjusted = adjust_p_values(tests.ravel()).reshape(tests.shape)
     is_above = adjusted < 1.0 - confidence

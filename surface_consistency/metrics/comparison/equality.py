@@ -1,4 +1,4 @@
-"""One test of whether several models are alike, before any pair of them is looked at."""
+"""Test whether several models have equal means, before pairs of them are compared."""
 
 import math
 from typing import Any, Final
@@ -8,59 +8,60 @@ import numpy.typing as npt
 
 from surface_consistency.metrics._inputs import Floats, warn_undefined
 from surface_consistency.metrics.uncertainty.intervals import (
-    are_enough,
+    effective_number,
+    enough_clusters,
     too_few_clusters,
-    worth_of_clusters,
 )
 
 _LEAST_PER_CONTRAST: Final = 20
-"""Clusters on which models differ, per contrast, that F needs if there are others: with fewer it
-rejects true hypotheses in up to 0.13 of the sets."""
+"""Minimum number of clusters on which models differ, per contrast, for the F test, unless all
+clusters differ; with fewer it rejects true hypotheses in up to 0.13 of the data sets."""
 
 
 def equality_test(
     totals: npt.ArrayLike, *, sizes: npt.ArrayLike | None = None, is_exchangeable: bool = False
 ) -> dict[str, Any]:
-    """Test whether several models score alike on the same items, taking clusters whole.
+    """Test whether several models have equal mean scores on the same items, with clusters.
 
-    Cochran's Q for clusters and for scores: with u_k the totals of cluster k, each less their mean
-    over the models, and S the covariance of u over the K clusters, T^2 = K mean(u)' S^- mean(u) of
-    the m - 1 contrasts, and F = (K - m + 1) / ((K - 1)(m - 1)) T^2 against F of m - 1 and K - m + 1
-    degrees of freedom. Where models are exchangeable, or differ on some clusters alone and on
-    fewer than 20 per contrast, Q = (m - 1) |sum u|^2 / sum |u_k|^2 itself, against chi-square of
-    m - 1 times epsilon degrees of freedom: 1 for models of which any two go together alike, and
-    less for near copies.
+    This is Cochran's Q for clusters and for graded scores. With u_k the totals of cluster k minus
+    their mean over the models, and S the covariance of u over the K clusters,
+    T^2 = K mean(u)' S^- mean(u) of the m - 1 contrasts, and F = (K - m + 1) / ((K - 1)(m - 1)) T^2,
+    compared with F of m - 1 and K - m + 1 degrees of freedom. If models are exchangeable, or differ
+    on only some clusters and on fewer than 20 per contrast, the statistic is
+    Q = (m - 1) |sum u|^2 / sum |u_k|^2, compared with chi-square of m - 1 times epsilon degrees of
+    freedom. Epsilon is 1 if all pairs of models covary equally, and smaller for near copies.
 
     Args:
-        totals: Sum of the scores of each cluster and model, shape `(n_clusters, n_models)`, all
-            models having answered the same items.
-        sizes: Items of each cluster, shape `(n_clusters,)`; None for as many in each.
-        is_exchangeable: Whether any two models, or forms, vary alike and go together alike where
-            all score alike, as forms without an effect do. It needs no more clusters than models.
+        totals: Sum of the scores of each cluster and model, shape `(n_clusters, n_models)`; all
+            models answered the same items.
+        sizes: Number of items of each cluster, shape `(n_clusters,)`; None for equal sizes.
+        is_exchangeable: Whether, under equal means, all models (or forms) have the same variance
+            and all pairs the same covariance, as forms without an effect do. Q then needs no
+            minimum number of clusters per model.
 
     Returns:
         statistic (Hotelling's F, or Cochran's Q; NaN if undefined); p_value, in [0, 1], which is 1
-        if all models have equal scores on every cluster; df, the degrees of freedom: contrasts of
-        models that vary on their own (for Q times epsilon), and clusters minus these contrasts,
-        infinitely many for Q, which is compared with chi-square; n_clusters, clusters that contain
-        a score; and not_inferred, why statistic and p-value are NaN (empty if they are not).
+        if all models have equal scores on every cluster; df, the degrees of freedom: the number of
+        linearly independent contrasts (for Q times epsilon), and the number of clusters minus these
+        contrasts (infinite for Q, which is compared with chi-square); n_clusters, the number of
+        clusters with a score; and not_inferred, why statistic and p-value are NaN (else empty).
 
     Raises:
-        ValueError: When `totals` has another shape, fewer than two models, or is not finite.
+        ValueError: If `totals` has another shape, fewer than two models, or is not finite.
 
     Notes:
-        Models that never differ give 0 and 1. A model whose scores are those of another adds no
-        degree of freedom to F. NaN, with an `UndefinedMetricWarning`, where clusters are worth
-        fewer than four, or models differ by the same on all of them, so that the
-        spread is unknown. With one item a cluster and verdicts F asks what Q asks,
-        without the assumption that all models go together alike. Both see means alone: verdicts
-        that flip both ways cancel.
+        Models that never differ give statistic 0 and p-value 1. A model with the same scores as
+        another adds no degree of freedom to F. NaN, with an `UndefinedMetricWarning`, if the
+        effective number of clusters is below four, or models differ by the same amount on all
+        clusters, so that the spread is unknown. For correctness labels with one item per cluster F
+        and Q test the same hypothesis, but F does not assume equal covariances. Both compare only
+        means: labels that flip in both directions cancel.
 
     References:
         W. G. Cochran, Biometrika 37, 1950 (Q); H. Hotelling, Annals of Mathematical Statistics 2,
         1931 (T^2); V. P. Bhapkar, Journal of the American Statistical Association 61, 1966 (the
-        same quadratic form for matched verdicts); H. Huynh and L. S. Feldt, Journal of Educational
-        Statistics 1, 1976 (epsilon).
+        same quadratic form for matched binary labels); H. Huynh and L. S. Feldt, Journal of
+        Educational Statistics 1, 1976 (epsilon).
 
     Examples:
         >>> totals = [[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0], [0, 1, 0], [1, 0, 0]] * 12
@@ -73,16 +74,16 @@ def equality_test(
     scores = np.asarray(totals, dtype=np.float64)
     if scores.ndim != 2 or scores.shape[1] < 2 or not np.isfinite(scores).all():
         raise ValueError(
-            "totals must be finite, a row a cluster and a column a model, of two models or more; "
+            "totals must be finite, one row per cluster and one column per model, at least two; "
             f"got shape {scores.shape}"
         )
     n_clusters = len(scores)
-    held = np.ones(n_clusters) if sizes is None else np.asarray(sizes, dtype=np.float64)
+    n_items = np.ones(n_clusters) if sizes is None else np.asarray(sizes, dtype=np.float64)
     around = scores - scores.mean(axis=1, keepdims=True)
-    worth = float(worth_of_clusters(held))
+    n_effective = float(effective_number(n_items))
     result = _tested(0.0, 1.0, (0, n_clusters))
-    if around.any() and not are_enough(worth):
-        result = _tested(math.nan, math.nan, (0, n_clusters), too_few_clusters(worth))
+    if around.any() and not enough_clusters(n_effective):
+        result = _tested(math.nan, math.nan, (0, n_clusters), too_few_clusters(n_effective))
     elif around.any():
         result = _cochran(around) if is_exchangeable else _hotelling(around)
     if result["not_inferred"]:
@@ -93,18 +94,18 @@ def equality_test(
 def _tested(
     statistic: float, p_value: float, df: tuple[float, float], not_inferred: str = ""
 ) -> dict[str, Any]:
-    """Return a statistic with its p-value, its degrees of freedom and why it is undefined."""
+    """Return a statistic with its p-value, its degrees of freedom and the reason if undefined."""
     return {"statistic": statistic, "p_value": p_value, "df": df, "not_inferred": not_inferred}
 
 
 def _cochran(around: Floats) -> dict[str, Any]:
-    """Compute Cochran's Q of totals around their mean over the models."""
+    """Compute Cochran's Q of totals minus their mean over the models."""
     from scipy.special import chdtrc
 
     n_clusters, df = len(around), around.shape[1] - 1
     q = df * float((around.sum(axis=0) ** 2).sum() / (around**2).sum())
     spread = np.cov(around, rowvar=False)
-    # 1 for models that all go together alike; 1 / (m - 1) for a single contrast.
+    # 1 if all pairs of models covary equally; 1 / (m - 1) for a single contrast.
     alike = float(np.trace(spread) ** 2 / (spread**2).sum()) if spread.any() else float(df)
     unbiased = (n_clusters * alike - 2.0) / max(n_clusters - 1.0 - alike, 1.0)
     degrees = min(max(unbiased, 1.0), float(df))
@@ -112,18 +113,18 @@ def _cochran(around: Floats) -> dict[str, Any]:
 
 
 def _hotelling(around: Floats) -> dict[str, Any]:
-    """Compute Hotelling's F of totals around their mean over the models, or Q if it has little."""
+    """Compute Hotelling's F of totals minus their mean over models, or Q if few clusters differ."""
     from scipy.stats import f as f_distribution
 
     n_clusters, contrasts = len(around), around[:, 1:]
     mean, spread = contrasts.mean(axis=0), np.atleast_2d(np.cov(contrasts, rowvar=False))
-    # What rounding leaves of a spread of 0.
+    # Set rounding error of a spread of 0 to 0.
     spread = np.where(np.abs(spread) > 1e-13 * np.abs(contrasts).max() ** 2, spread, 0.0)
     rank = int(np.linalg.matrix_rank(spread, hermitian=True))
     df = (rank, n_clusters - rank)
     inverse = np.linalg.pinv(spread, hermitian=True)
     if not np.allclose(spread @ inverse @ mean, mean, atol=1e-9 * np.abs(contrasts).max()):
-        return _tested(math.nan, math.nan, df, "models differ by the same on all clusters")
+        return _tested(math.nan, math.nan, df, "models differ by the same amount on all clusters")
     n_unlike = np.count_nonzero(around.any(axis=1))
     if n_unlike < min(_LEAST_PER_CONTRAST * rank, n_clusters) or df[1] < 1:
         return _cochran(around)

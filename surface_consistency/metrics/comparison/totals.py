@@ -1,4 +1,4 @@
-"""Scores of several models side by side, an item a row, and what their clusters sum to."""
+"""Arrange the scores of several models by item, and sum them within clusters."""
 
 import itertools
 import math
@@ -14,16 +14,16 @@ from surface_consistency.metrics._inputs import Floats, Integers, numeric_vector
 from surface_consistency.reading import first_names, shown
 
 MOST_MODELS: Final = 500
-"""Maximum number of models, whose ranks need all pairs."""
+"""Maximum number of models; their ranks need all pairs."""
 
 MOST_CELLS: Final = 2**22
-"""Maximum number of tasks times the clusters of the largest one."""
+"""Maximum product of the number of tasks and the number of clusters of the largest task."""
 
 _DENSE: Final = 8
 
 
 class ModelScores(NamedTuple):
-    """The scores of all models side by side, an item a row."""
+    """The scores of all models, one row per item and one column per model."""
 
     values: Floats
     """Shape `(n_items, n_models)`, NaN where missing."""
@@ -32,10 +32,10 @@ class ModelScores(NamedTuple):
     models: list[str]
     task_names: list[str]
     labels: pd.DataFrame
-    """The cells of slices, an item a row."""
+    """The columns of groups, one row per item."""
 
     def at(self, rows: npt.NDArray[Any]) -> "ModelScores":
-        """Return some items."""
+        """Return a selection of items."""
         return self._replace(
             values=self.values[rows],
             tasks=self.tasks[rows],
@@ -44,22 +44,22 @@ class ModelScores(NamedTuple):
         )
 
     def whole(self) -> "ModelScores":
-        """Return the items that all models have a score for, and their tasks."""
+        """Return the items for which all models have a score, and their tasks."""
         is_whole = np.asarray(~np.isnan(self.values).any(axis=1))
         if is_whole.all():
             return self
         if not is_whole.any():
             n_scores = (~np.isnan(self.values)).sum(axis=0)
-            told = zip(self.models, n_scores, strict=True)
-            held = first_names([f"{name[:40]} {n:,}" for name, n in told])
+            counts = zip(self.models, n_scores, strict=True)
+            listed = first_names([f"{name[:40]} {n:,}" for name, n in counts])
             empty = [name for name, n in zip(self.models, n_scores, strict=True) if not n]
-            remedy = "leave a model out, or name what tells items apart"
+            remedy = "drop a model, or pass the columns that identify an item"
             if empty:
                 more = f" and {len(empty) - 1:,} more" if empty[1:] else ""
-                remedy = f"leave {empty[0][:40]}{more} out"
+                remedy = f"drop {empty[0][:40]}{more}"
             raise ValueError(
-                "no item has a score of every model, so there is nothing to compare (items with a "
-                f"score: {held}); {remedy}"
+                "no item has a score for every model, so models cannot be compared (items with a "
+                f"score: {listed}); {remedy}"
             )
         part = self.at(is_whole)
         shared, tasks = np.unique(part.tasks, return_inverse=True)
@@ -67,7 +67,7 @@ class ModelScores(NamedTuple):
 
 
 def _codes(frame: pd.DataFrame, columns: Sequence[str]) -> Integers:
-    """Number the rows by what stands in some columns."""
+    """Return one integer code per distinct combination of values in the columns."""
     codes = np.zeros(len(frame), dtype=np.int64)
     for column in columns:
         added, labels = pd.factorize(frame[column], use_na_sentinel=False)
@@ -86,7 +86,7 @@ def model_scores(
     cluster: str | Sequence[str] | None,
     by: str | Sequence[str],
 ) -> ModelScores:
-    """Lay rows of a model and item side by side."""
+    """Arrange rows per model and item as one row per item and one column per model."""
     clusters, slices = column_names(cluster or ()), column_names(by)
     tasks = column_names(task or ())
     needed = [model, *items, score, *tasks, *clusters, *slices]
@@ -95,14 +95,14 @@ def model_scores(
         if frame[column].isna().any():
             place = int(np.argmax(frame[column].isna()))
             raise ValueError(f"column {shown(column)} is empty in row {place}: fill it in")
-    of_model, held = pd.factorize(frame[model])
-    of_label, labels = pd.factorize(pd.Index(held).astype(str))
+    of_model, names = pd.factorize(frame[model])
+    of_label, labels = pd.factorize(pd.Index(names).astype(str))
     columns, models = of_label[of_model], [str(label) for label in labels]
     rows = _codes(frame, [*tasks, *items])
     first = np.empty(int(rows.max()) + 1, dtype=np.int64)
     first[rows[::-1]] = np.arange(len(rows))[::-1]
     cells = rows * len(models) + columns
-    _refuse_repeats(frame, cells, [model, *tasks, *items])
+    _check_unique(frame, cells, [model, *tasks, *items])
     values = np.full(len(first) * len(models), np.nan)
     values[cells] = numeric_vector(frame[score].array, score)
     of_rows = _codes(frame, clusters) if clusters else rows
@@ -111,13 +111,13 @@ def model_scores(
             place = int(np.argmax(frame[column].isna()))
             raise ValueError(
                 f"column {shown(column)} has no cluster id in row {place}: fill it in, or pass "
-                "cluster=None to take each item for a cluster of its own"
+                "cluster=None to make each item a separate cluster"
             )
     moved = of_rows != of_rows[first][rows]
     if moved.any():
         place = int(np.argmax(moved))
         raise ValueError(
-            f"item {_named(frame, place, [*tasks, *items])} lies in one cluster for "
+            f"item {_named(frame, place, [*tasks, *items])} is in one cluster for "
             f"{shown(frame[model].iloc[int(first[rows[place]])])} and in another for "
             f"{shown(frame[model].iloc[place])}: columns "
             f"{first_names(clusters)} must agree between models"
@@ -137,12 +137,12 @@ def model_scores(
 
 
 def _named(frame: pd.DataFrame, place: int, columns: Sequence[str]) -> str:
-    """Name a row by its cells."""
+    """Describe a row by its cells."""
     return ", ".join(f"{column}={shown(frame[column].iloc[place])}" for column in columns)
 
 
-def _refuse_repeats(frame: pd.DataFrame, cells: Integers, columns: Sequence[str]) -> None:
-    """Refuse two scores of one model and item."""
+def _check_unique(frame: pd.DataFrame, cells: Integers, columns: Sequence[str]) -> None:
+    """Raise an error if a model has two scores for one item."""
     if np.bincount(cells).max(initial=0) < 2:
         return
     order = np.argsort(cells, kind="stable")
@@ -151,20 +151,20 @@ def _refuse_repeats(frame: pd.DataFrame, cells: Integers, columns: Sequence[str]
         place = int(order[again[0] + 1])
         raise ValueError(
             f"{again.size:,} rows repeat a model and item, such as "
-            f"{_named(frame, place, columns)}: average repeats, or name what tells items apart"
+            f"{_named(frame, place, columns)}: average repeats, or pass columns that identify items"
         )
 
 
 class ScoreTotals(NamedTuple):
-    """What a comparison is computed from: sums over clusters, a row per cluster of a task.
+    """Sums over clusters from which models are compared, one row per cluster of a task.
 
-    A pair of models stands in the order of `itertools.combinations` of their numbers.
+    Pairs of models are in the order of `itertools.combinations` of their indices.
     """
 
     values: Floats
     """Sums of the scores, shape `(n_rows, n_models)`."""
     sizes: Floats
-    """Items of each row."""
+    """Number of items of each row."""
     tasks: Integers
     clusters: Integers
     n_tasks: int
@@ -178,12 +178,12 @@ class ScoreTotals(NamedTuple):
     squares_of_gaps: Floats
     """Sum of their squares, of the same shape."""
     ends: tuple[float, float]
-    """The lowest and the highest score."""
+    """Minimum and maximum score."""
     is_verdicts: bool
     """Whether every score is 0 or 1."""
     n_both: Floats
-    """Items that are 1 in both models of a pair, of each row if asked, else of all rows; shape
-    `(n_rows, n_pairs)` or `(1, n_pairs)`. It is meant for verdicts alone."""
+    """Number of items that both models of a pair have correct; shape `(n_rows, n_pairs)` per row if
+    requested, else `(1, n_pairs)` over all rows. Defined only for correctness labels."""
 
     @property
     def n_items(self) -> int:
@@ -191,7 +191,7 @@ class ScoreTotals(NamedTuple):
         return int(self.sizes.sum())
 
     def pair(self, one: npt.ArrayLike, other: npt.ArrayLike) -> Integers:
-        """Return the numbers of pairs of models."""
+        """Return the indices of pairs of models."""
         first, second = np.minimum(one, other), np.maximum(one, other)
         number = first * (2 * len(self.models) - first - 1) // 2 + second - first - 1
         return np.asarray(number, dtype=np.int64)
@@ -201,7 +201,7 @@ class ScoreTotals(NamedTuple):
         return _summed(self.tasks, self.values, self.n_tasks)
 
     def means(self) -> Floats:
-        """Return the mean of each model over the tasks, which weigh alike."""
+        """Return the mean of each model over the tasks, with equal weights."""
         sizes = np.bincount(self.tasks, weights=self.sizes)
         return np.asarray((self.of_tasks() / sizes[:, None]).mean(axis=0))
 
@@ -213,9 +213,9 @@ class ScoreTotals(NamedTuple):
         return np.stack([both, first - both, second - both, neither])
 
     def cells(self, one: int, other: int) -> Floats:
-        """Return the paired tables of verdicts, a row each: both, `other` only, `one` only, none.
+        """Return paired tables, columns both, `other` only, `one` only, neither.
 
-        A row is that of a cluster of a task if `n_both` has them, else that of all items.
+        There is one row per cluster of a task if `n_both` has rows, else one row for all items.
         """
         both = self.n_both[:, self.pair(one, other)]
         first, second, sizes = self.values[:, other], self.values[:, one], self.sizes
@@ -225,16 +225,16 @@ class ScoreTotals(NamedTuple):
         return np.column_stack(cells)
 
     @property
-    def are_apart(self) -> bool:
-        """Whether each cluster has items of one task alone."""
+    def are_disjoint(self) -> bool:
+        """Whether each cluster has items of only one task."""
         return len(self.sizes) == self.n_clusters
 
     def places(self) -> tuple[Integers, int]:
-        """Return the place of each row among those of its task, and the number of places.
+        """Return the position of each row within its task, and the number of positions.
 
-        The place is that of the cluster if a cluster spans tasks.
+        The position is the cluster code if a cluster spans tasks.
         """
-        if not self.are_apart:
+        if not self.are_disjoint:
             return self.clusters, self.n_clusters
         order, sizes = np.argsort(self.tasks, kind="stable"), np.bincount(self.tasks)
         places = np.empty_like(order)
@@ -242,7 +242,7 @@ class ScoreTotals(NamedTuple):
         return places, int(sizes.max())
 
     def of_clusters(self) -> "ScoreTotals":
-        """Take all tasks for one, a row a cluster."""
+        """Merge all tasks into one, with one row per cluster."""
         if self.n_tasks == 1:
             return self
         return self._replace(
@@ -257,7 +257,7 @@ class ScoreTotals(NamedTuple):
         )
 
     def weighed(self) -> "ScoreTotals":
-        """Return what clusters hold where each task weighs as much as any other."""
+        """Return the sums per cluster with equal weights for the tasks."""
         if self.n_tasks == 1:
             return self
         of_task = np.bincount(self.tasks, weights=self.sizes)[self.tasks]
@@ -269,8 +269,8 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
     """Sum the scores of each cluster of a task.
 
     Args:
-        scores: Items that all models have a score for.
-        has_cells: Whether paired tables of clusters are needed.
+        scores: Items for which all models have a score.
+        has_cells: Whether to compute paired tables per cluster.
 
     Returns:
         The sums.
@@ -278,8 +278,8 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
     values, n_tasks, n_models = scores.values, len(scores.task_names), len(scores.models)
     if n_models > MOST_MODELS:
         raise ValueError(
-            f"{n_models:,} models make {math.comb(n_models, 2):,} pairs, which their ranks need, "
-            f"and at most {MOST_MODELS:,} models are compared: remove models from the results"
+            f"{n_models:,} models make {math.comb(n_models, 2):,} pairs, which their ranks need; "
+            f"the maximum is {MOST_MODELS:,} models: remove models from the results"
         )
     rows, first = _numbered(scores.clusters * n_tasks + scores.tasks)
     n_rows, pairs = len(first), [*itertools.combinations(range(values.shape[1]), 2)]
@@ -296,8 +296,8 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
         products = [part.T @ part for part in (of_tasks if n_tasks > 1 else [values])]
         places = np.triu_indices(values.shape[1], 1)
         for task, product in enumerate(products):
-            squares[task] = held = np.diag(product)
-            gaps[:, task] = held[places[0]] + held[places[1]] - 2.0 * product[places]
+            squares[task] = ones = np.diag(product)
+            gaps[:, task] = ones[places[0]] + ones[places[1]] - 2.0 * product[places]
         n_both = np.sum([product[places] for product in products], axis=0)[None, :]
     else:
         n_both = np.zeros((1, len(pairs)))
@@ -332,8 +332,8 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
     n_places = totals.places()[1]
     if n_tasks * n_places > MOST_CELLS:
         raise ValueError(
-            f"{n_tasks:,} tasks of up to {n_places:,} clusters are more than can be compared "
-            f"(the maximum product is {MOST_CELLS:,}): name a column with fewer tasks by `task`"
+            f"{n_tasks:,} tasks of up to {n_places:,} clusters are too many to compare (the "
+            f"maximum product is {MOST_CELLS:,}): pass a column with fewer tasks as `task`"
         )
     return totals
 
@@ -347,7 +347,7 @@ def _summed(codes: Integers, rows: Floats, n_codes: int) -> Floats:
 
 
 def _numbered(cells: Integers) -> tuple[Integers, Integers]:
-    """Number rows by their cell, without gaps; return the numbers, and a row of each."""
+    """Return consecutive codes of the cells, and one row of each."""
     if cells.max() > _DENSE * len(cells):
         _, first, rows = np.unique(cells, return_index=True, return_inverse=True)
         return rows, first
@@ -363,10 +363,10 @@ def joined_totals(parts: Sequence[ScoreTotals], clusters: Integers) -> ScoreTota
 
     Args:
         parts: The sums.
-        clusters: Number of the cluster of each row of the parts, one part after the other.
+        clusters: Code of the cluster of each row, for the parts in order.
 
     Returns:
-        The sums over all items, paired tables of clusters included if all parts have them.
+        The sums over all items, including paired tables of clusters if all parts have them.
     """
     rows, _ = _numbered(clusters)
     sizes = np.bincount(rows, np.concatenate([part.sizes for part in parts]))

@@ -1,4 +1,4 @@
-"""Similarity of two answers by the components of their tokens, matched or transported."""
+"""Similarity of two answers by the components of their tokens, by assignment or transport."""
 
 from typing import Literal, TypeAlias
 
@@ -11,7 +11,7 @@ from surface_consistency.metrics.components.components import finite_array
 from surface_consistency.metrics.correlation._correlations import average_ranks, unit_deviations
 
 TokenMetric: TypeAlias = Literal["pearson", "spearman", "containment", "iou"]
-"""How two tokens are compared: by importances, or by minimal sets of components."""
+"""Comparison of two tokens: by importances, or by minimal sets of components."""
 
 
 def token_similarity(
@@ -20,25 +20,25 @@ def token_similarity(
     """Compare the tokens of two answers by the components that they use.
 
     Args:
-        short: One row for each token of the short answer, shape `(n_short_tokens, n_components)`:
-            importances for "pearson" and "spearman", membership of the minimal set, True or False,
-            for "containment" and "iou".
-        long: The same for the tokens of the long answer, of the same components.
+        short: One row per token of the short answer, shape `(n_short_tokens, n_components)`:
+            importances for "pearson" and "spearman"; True or False, whether the component is in the
+            minimal set, for "containment" and "iou".
+        long: The same for the tokens of the long answer, with the same components.
         metric: "pearson" or "spearman" correlation of importances, or "containment" or "iou"
             (intersection over union) of sets.
 
     Returns:
         The matrix M of shape `(n_short_tokens, n_long_tokens)`: in [-1, 1] for correlations, in
-        [0, 1] for sets; higher is more alike.
+        [0, 1] for sets; higher is more similar.
 
     Raises:
-        TypeError: When a set metric is given anything but True and False, or a correlation no
-            numbers.
-        ValueError: When shapes do not fit, an importance is not finite, there is a single component
-            under a correlation, or `metric` is unknown.
+        TypeError: If the input of a set metric is not boolean, or that of a correlation is not
+            numeric.
+        ValueError: If shapes do not match, an importance is not finite, there is a single component
+            for a correlation, or `metric` is unknown.
 
     Notes:
-        A token whose importances are all alike, or whose set is empty, makes its row or column NaN,
+        A token whose importances are all equal, or whose set is empty, makes its row or column NaN,
         with an `UndefinedMetricWarning`; under "iou" only against another empty set. Swapping the
         answers transposes M. The order of the components does not matter.
 
@@ -63,12 +63,12 @@ def token_similarity(
     )
     if ours.shape[1] != theirs.shape[1]:
         raise ValueError(
-            "short and long must be about the same components; got "
+            "short and long must have the same components; got "
             f"{ours.shape[1]} and {theirs.shape[1]}"
         )
     if metric == "pearson" or metric == "spearman":
         if ours.shape[1] < 2:
-            raise ValueError("a correlation needs two components or more; got 1")
+            raise ValueError("a correlation needs at least two components; got 1")
         similarity = _units(ours, metric) @ _units(theirs, metric).T
         similarity = np.clip(similarity, -1.0, 1.0)
     else:
@@ -83,7 +83,7 @@ def token_similarity(
 
 
 def _units(rows: Floats, metric: TokenMetric) -> Floats:
-    """Return the deviations of each row, or of its ranks, at unit length; NaN for a constant."""
+    """Return the deviations of each row, or of its ranks, at unit length; NaN if constant."""
     units = np.full(rows.shape, np.nan)
     for token, row in enumerate(rows):
         unit = unit_deviations(average_ranks(row) if metric == "spearman" else row)
@@ -93,7 +93,7 @@ def _units(rows: Floats, metric: TokenMetric) -> Floats:
 
 
 def _overlaps(ours: Floats, theirs: Floats, metric: TokenMetric) -> Floats:
-    """Return containment or intersection over union of each two sets."""
+    """Return containment or intersection over union of every two sets."""
     common = ours @ theirs.T
     sizes = ours.sum(axis=1)[:, None], theirs.sum(axis=1)[None, :]
     whole = np.minimum(*sizes) if metric == "containment" else sizes[0] + sizes[1] - common
@@ -109,26 +109,26 @@ def _token_matrix(matrix: npt.ArrayLike) -> Floats:
 def assignment_similarity(
     matrix: npt.ArrayLike, *, unmatched: Literal["ignore", "zero"] = "ignore"
 ) -> float:
-    """Match the tokens of two answers one to one so that their total similarity is largest.
+    """Match the tokens of two answers one to one with maximum total similarity.
 
     Args:
         matrix: Token similarities M, shape `(n_short_tokens, n_long_tokens)`, as from
             `token_similarity`.
-        unmatched: Tokens of the longer answer that are left over are ignored, so that the result is
-            the mean over matched pairs, or count as pairs of similarity 0.
+        unmatched: Treatment of the unmatched tokens of the longer answer: "ignore" takes the mean
+            over matched pairs; "zero" counts them as pairs of similarity 0.
 
     Returns:
         The similarity: the mean over matched pairs, or over the tokens of the longer answer.
 
     Raises:
-        ValueError: When `matrix` is empty, not two-dimensional or holds a value that is not finite,
-            or `unmatched` is unknown.
+        ValueError: If `matrix` is empty, not two-dimensional or has a value that is not finite, or
+            `unmatched` is unknown.
 
     Notes:
-        Answers of equal length give the similarity of `transport_similarity` with equal weights.
-        For others "ignore" is at least as large, since it may drop the tokens that fit worst. The
-        paper says that both methods agree and not how leftover tokens count. Swapping the answers
-        changes nothing.
+        For answers of equal length the result equals `transport_similarity`, whose weights are
+        equal. For others "ignore" is at least as large, because it may exclude the tokens with the
+        lowest similarity. The paper reports that both methods agree, but not how unmatched tokens
+        count. Swapping the answers changes nothing.
 
     References:
         SLAQ, arXiv 2510.11218, appendix A.4 (Hungarian algorithm); H. W. Kuhn, Naval Research
@@ -147,11 +147,11 @@ def assignment_similarity(
 
 
 def transport_similarity(matrix: npt.ArrayLike) -> float:
-    """Match the tokens of two answers so that their total similarity is largest.
+    """Match the tokens of two answers by optimal transport with maximum total similarity.
 
     The plan pi maximises sum_ij pi_ij M_ij over pi_ij >= 0 whose rows sum to equal weights of the
-    short answer's tokens and whose columns to equal weights of the long answer's, each 1 in total;
-    that maximum is the similarity of the answers.
+    tokens of the short answer and whose columns to equal weights of those of the long answer, each
+    1 in total; the maximum is the similarity of the answers.
 
     Args:
         matrix: Token similarities M, shape `(n_short_tokens, n_long_tokens)`, as from
@@ -161,13 +161,13 @@ def transport_similarity(matrix: npt.ArrayLike) -> float:
         The similarity.
 
     Raises:
-        ValueError: If `matrix` is empty, not two-dimensional or holds a value that is not finite.
-        RuntimeError: When the linear program cannot be solved.
+        ValueError: If `matrix` is empty, not two-dimensional or has a value that is not finite.
+        RuntimeError: If the linear program cannot be solved.
 
     Notes:
-        The paper does not state the constraints: equal weights that sum to 1 make the result the
-        weighted average that it calls it. Swapping the answers changes nothing, nor does the order
-        of tokens. Adding a constant to M adds it to the similarity.
+        The paper does not state the constraints; with equal weights that sum to 1 the result is a
+        weighted average, as the paper calls it. Swapping the answers changes nothing, nor does the
+        order of tokens. Adding a constant to M adds it to the similarity.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 9; Rubner, Tomasi and Guibas, International Journal of Computer
@@ -189,7 +189,7 @@ def _best_plan(similarities: Floats) -> Floats:
     sums = np.vstack(
         (np.kron(np.eye(n_short), np.ones(n_long)), np.kron(np.ones(n_short), np.eye(n_long)))
     )
-    # The last column's sum follows from the others; left in, rounding could make it unsolvable.
+    # The sum of the last column is redundant; with it, rounding could make the plan infeasible.
     solution = linprog(
         -similarities.ravel(), A_eq=sums[:-1], b_eq=weights, bounds=(0.0, None), method="highs"
     )

@@ -1,4 +1,4 @@
-"""Components of a model: their importance for a token, minimal sets of them, and their overlap."""
+"""Components of a model: importance for a token, minimal sets, and overlap of sets."""
 
 import math
 from collections.abc import Collection, Hashable, Set
@@ -30,29 +30,29 @@ def component_importance(
 ) -> npt.NDArray[np.float64]:
     """Measure the importance of each component for each answer token.
 
-    "signed" is (base - ablated) / base: the share of the token's logit that goes when the component
-    is removed. "magnitude" is |base - ablated| / |base|.
+    "signed" is (base - ablated) / base: the proportion of the logit of the token that is lost if
+    the component is removed. "magnitude" is |base - ablated| / |base|.
 
     Args:
-        base: Logit of each gold token in the whole model, shape `(n_tokens,)`.
+        base: Logit of each gold token in the unchanged model, shape `(n_tokens,)`.
         ablated: Logit of each gold token with one component set to zero, shape
             `(n_tokens, n_components)`.
         form: "signed" or "magnitude".
-        negative: What "signed" does with a negative base logit, where its formula turns the sign of
-            every importance: "raise" refuses it, "absolute" divides by |base|.
+        negative: Treatment of a negative base logit under "signed", for which the formula changes
+            the sign of every importance: "raise" raises an error, "absolute" divides by |base|.
 
     Returns:
-        Importance, shape `(n_tokens, n_components)`. Positive: the token needs the component;
-        negative: the component works against it. No bounds, but at least 0 under "magnitude".
+        Importance, shape `(n_tokens, n_components)`. Positive: removing the component lowers the
+        logit; negative: it raises the logit. Unbounded, but at least 0 under "magnitude".
 
     Raises:
-        ValueError: When shapes do not fit, a logit is not finite, a base logit is negative under
+        ValueError: If shapes do not match, a logit is not finite, a base logit is negative under
             "signed" and "raise", or an option is unknown.
-        TypeError: When an input holds no numbers.
+        TypeError: If an input is not numeric.
 
     Notes:
-        A base logit of 0 makes the token's row NaN, with an `UndefinedMetricWarning`. The paper
-        gives both forms (eq. 6 and section 2) and does not say what happens to negative logits,
+        A base logit of 0 makes the row of the token NaN, with an `UndefinedMetricWarning`. The
+        paper gives both forms (eq. 6 and section 2) and does not define them for negative logits,
         which some model families have throughout. The scale of the logits does not matter.
 
     References:
@@ -68,13 +68,13 @@ def component_importance(
     without = finite_array(ablated, "ablated", "(n_tokens, n_components)", what="logits")
     if len(whole) != len(without):
         raise ValueError(
-            "base and ablated must be about the same tokens, shapes (n_tokens,) and "
+            "base and ablated must have the same tokens, shapes (n_tokens,) and "
             f"(n_tokens, n_components); got {whole.shape} and {without.shape}"
         )
     if form == "signed" and negative == "raise" and (whole < 0).any():
         token = int(np.argmax(whole < 0))
         raise ValueError(
-            f"base[{token}] is {whole[token]:g}: dividing by a negative logit turns the sign of "
+            f"base[{token}] is {whole[token]:g}: dividing by a negative logit changes the sign of "
             "every importance; pass negative='absolute' to divide by its magnitude, or "
             "form='magnitude'"
         )
@@ -91,17 +91,17 @@ def component_importance(
 def finite_array(
     values: npt.ArrayLike, name: str, shape: str, *, what: str, kinds: str = "iuf"
 ) -> Floats:
-    """Return numbers of a shape such as "(n_tokens, n_components)", some and all finite."""
+    """Return finite numbers of a shape such as "(n_tokens, n_components)", at least one."""
     array = np.asarray(plain(values))
     if array.dtype.kind not in kinds and array.size:
-        raise TypeError(f"{name} must hold {what}; got dtype {array.dtype}")
+        raise TypeError(f"{name} must contain {what}; got dtype {array.dtype}")
     if array.ndim != shape.count("n_") or 0 in array.shape:
-        raise ValueError(f"{name} must have shape {shape} and hold something; got {array.shape}")
+        raise ValueError(f"{name} must have shape {shape} and not be empty; got {array.shape}")
     if not np.isfinite(array).all():
         first = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
         raise ValueError(
-            f"{name}[{', '.join(map(str, first))}] is not finite ({array[first]}): leave undefined "
-            "tokens out"
+            f"{name}[{', '.join(map(str, first))}] is not finite ({array[first]}): drop undefined "
+            "tokens"
         )
     return array.astype(np.float64)
 
@@ -111,7 +111,7 @@ _ROUNDING = 1e-12
 
 
 def containment(first: Collection[Hashable], second: Collection[Hashable]) -> float:
-    """Return the share of the smaller set that the larger one holds.
+    """Return the proportion of the smaller set that is in the larger one.
 
     |C1 and C2| / min(|C1|, |C2|).
 
@@ -121,11 +121,11 @@ def containment(first: Collection[Hashable], second: Collection[Hashable]) -> fl
         second: Components of another, or a mask of the same length.
 
     Returns:
-        The containment, in [0, 1]; higher is more alike, 1 where one set holds the other.
+        The containment, in [0, 1]; higher is more similar, 1 if one set contains the other.
 
     Raises:
-        TypeError: When an argument is a string.
-        ValueError: When one argument is a mask and the other is not, or their lengths differ.
+        TypeError: If an argument is a string.
+        ValueError: If one argument is a mask and the other is not, or their lengths differ.
 
     Notes:
         Symmetric. An empty set makes it NaN, with an `UndefinedMetricWarning`. Repeated components
@@ -143,7 +143,7 @@ def containment(first: Collection[Hashable], second: Collection[Hashable]) -> fl
 
 
 def intersection_over_union(first: Collection[Hashable], second: Collection[Hashable]) -> float:
-    """Return the share of the components of either set that stand in both.
+    """Return the proportion of the components of either set that are in both.
 
     |C1 and C2| / |C1 or C2|, the Jaccard index.
 
@@ -153,11 +153,11 @@ def intersection_over_union(first: Collection[Hashable], second: Collection[Hash
         second: Components of another, or a mask of the same length.
 
     Returns:
-        The overlap, in [0, 1]; higher is more alike, 1 for equal sets.
+        The overlap, in [0, 1]; higher is more similar, 1 for equal sets.
 
     Raises:
-        TypeError: When an argument is a string.
-        ValueError: When one argument is a mask and the other is not, or their lengths differ.
+        TypeError: If an argument is a string.
+        ValueError: If one argument is a mask and the other is not, or their lengths differ.
 
     Notes:
         Symmetric. Two empty sets make it NaN, with an `UndefinedMetricWarning`; one makes it 0.
@@ -202,7 +202,7 @@ def _sets(
 def _share(name: str, part: int, whole: int) -> float:
     if whole:
         return part / whole
-    warn_undefined(f"the {name} is undefined (NaN): there are no components to share", stacklevel=3)
+    warn_undefined(f"the {name} is undefined (NaN): there are no components", stacklevel=3)
     return math.nan
 
 
@@ -217,9 +217,9 @@ class MinimalComponentsResult(NoTruthValue):
     truth = "result.is_reached, or len(result.components)"
 
     components: tuple[int, ...]
-    """Indices of the selected components, the most important first."""
+    """Indices of the selected components, most important first."""
     recovery: float
-    """Share of the baseline logit that they recover; may exceed 1."""
+    """Proportion of the baseline logit that they recover; may exceed 1."""
     is_reached: bool
     """Whether `recovery` reaches the threshold."""
 
@@ -232,23 +232,23 @@ def minimal_components(
     Args:
         importance: Importance of each component for one token, shape `(n_components,)`, as in a row
             of `component_importance`.
-        threshold: Share of the baseline logit to recover, in (0, 1].
+        threshold: Proportion of the baseline logit to recover, in (0, 1].
 
     Returns:
-        The selected components in order, the sum of their importances, and whether that reaches the
-        threshold.
+        The selected components in order, the sum of their importances, and whether the sum reaches
+        the threshold.
 
     Raises:
-        ValueError: If `importance` is not one-dimensional, is empty or holds a value that is not
+        ValueError: If `importance` is not one-dimensional, is empty or has a value that is not
             finite, or `threshold` is out of range.
 
     Notes:
         Ties go to the component with the lower index. If all components together do not reach the
-        threshold, the result holds those with positive importance, `is_reached` is False, and an
-        `UndefinedMetricWarning` says so: such a set is not minimal. The paper does not say how it
-        measures what a subset recovers. The sum needs no further run of the model and is exact for
-        a model that adds its components up; for sets by runs of the model use the study
-        (`--setting sets=run`).
+        threshold, the result contains those with positive importance, `is_reached` is False, and an
+        `UndefinedMetricWarning` reports it: such a set is not minimal. The paper does not define
+        how the recovery of a subset is measured. The sum needs no further run of the model and is
+        exact for a model that adds up its components; for sets measured by runs of the model use
+        the study (`--setting sets=run`).
 
     References:
         SLAQ, arXiv 2510.11218, section 5.1 (sets C_t, 90 %).
@@ -261,7 +261,7 @@ def minimal_components(
     """
     values = finite_array(importance, "importance", "(n_components,)", what="importances")
     if not 0.0 < threshold <= 1.0:
-        raise ValueError(f"threshold must be a share in (0, 1], as in 0.9; got {threshold!r}")
+        raise ValueError(f"threshold must be in (0, 1], such as 0.9; got {threshold!r}")
     # Negative importances would lower the sum.
     positive = [k for k in np.argsort(-values, kind="stable").tolist() if values[k] > 0]
     sums = np.cumsum(values[positive])

@@ -1,4 +1,4 @@
-"""Correlations of vectors, of sums of moments and of resamples; their p-values and intervals."""
+"""Correlations of vectors, from sums of moments and of resamples; p-values and intervals."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,21 +18,21 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import Scale, jackkn
 from surface_consistency.metrics.uncertainty.intervals import Intervals, quantiles, t_quantile
 
 CorrelationMethod = Literal["pearson", "spearman"]
-"""Of the values themselves, or of their ranks with ties at the average."""
+"""Correlation of the values, or of their ranks with average ranks for ties."""
 
 
 def average_ranks(values: Floats) -> Floats:
-    """Return the ranks from 1 on; equal values share the mean of their ranks."""
+    """Return the ranks from 1; equal values have the mean of their ranks."""
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(values), dtype=np.float64)
 
 
-# Below this share of its length, what the controls leave of a vector is rounding.
+# Below this fraction of its length, the residual of a vector given the controls is rounding error.
 TINY_SHARE = 1e-10
-# scipy.stats.pearsonr draws the same line between a constant and a vector with spread.
+# scipy.stats.pearsonr has the same threshold between a constant and a vector with spread.
 _CONSTANT_SHARE = 1e-13
-# A correlation this close to 1 or -1 is perfect but for rounding.
+# A correlation this close to 1 or -1 is perfect up to rounding.
 _PERFECT = 1e-12
 _LARGE, _SMALL = 1e100, 1e-100
 
@@ -41,7 +41,7 @@ def unit_deviations(vector: Floats) -> Floats | None:
     """Return the deviations from the mean at unit length, or None for a constant."""
     largest = float(np.abs(vector).max(initial=0.0))
     if not _SMALL <= largest <= _LARGE and largest > 0.0:
-        # Squares would overflow or vanish; powers of two scale without rounding.
+        # Squares would overflow or underflow; powers of two scale without rounding.
         vector = np.ldexp(vector, -math.frexp(largest)[1])
     if vector.size == 0 or (vector == vector[0]).all():
         return None
@@ -55,11 +55,11 @@ def unit_deviations(vector: Floats) -> Floats | None:
 
 
 def residual_direction(unit: Floats, basis: Sequence[Floats]) -> Floats | None:
-    """Return what the basis leaves of a unit vector, at unit length; None where nothing is left."""
+    """Return the residual of a unit vector given the basis, at unit length; None if it is 0."""
     if not basis:
         return unit
     left = unit
-    # Twice is enough: the second pass removes what rounding left in the first.
+    # Twice is enough: the second pass removes the rounding error of the first.
     for _ in range(2):
         for direction in basis:
             left = left - (direction @ left) * direction
@@ -73,9 +73,9 @@ def correlation_interval(
     """Return the interval and the p-value of a correlation of independent rows.
 
     The p-value is that of t = r sqrt(df / (1 - r^2)). The interval is tanh(atanh(r) ± atanh(c)),
-    where c is the least correlation that this test rejects, so that it excludes 0 exactly if the
+    where c is the smallest correlation that this test rejects, so that it excludes 0 exactly if the
     test rejects; Fisher's 1.96 / sqrt(n - 3) for atanh(c) is nearly the same. For ranks atanh(c) is
-    stretched by sqrt(1 + rho^2 / 2), rho being the bound itself.
+    multiplied by sqrt(1 + rho^2 / 2), where rho is the bound.
 
     Args:
         coefficient: The correlation, plain or partial.
@@ -85,10 +85,10 @@ def correlation_interval(
 
     Returns:
         Lower bound, upper bound and two-sided p-value; NaN without a degree of freedom, for an
-        undefined correlation, and for a perfect one, which shows nothing of its spread.
+        undefined correlation, and for a perfect one, whose spread is unknown.
 
     Raises:
-        ValueError: When `method` or `confidence` is out of range.
+        ValueError: If `method` or `confidence` is out of range.
 
     References:
         R. A. Fisher, Biometrika 10, 1915; D. G. Bonett and T. A. Wright, Psychometrika 65, 2000
@@ -122,9 +122,9 @@ def correlation_interval(
 
 
 def percentile_p_value(values: Floats) -> float:
-    """Return 1 less the level at which the percentile interval of resamples first reaches 0.
+    """Return 1 minus the level at which the percentile interval of resamples first reaches 0.
 
-    At least the share of one resample; NaN where none is defined.
+    At least 1 / (number of resamples); NaN if none is defined.
     """
     ordered = np.sort(values[~np.isnan(values)])
     if ordered.size == 0:
@@ -134,7 +134,7 @@ def percentile_p_value(values: Floats) -> float:
     return min(1.0, max(2.0 * min(below, above), 1.0 / ordered.size))
 
 
-# A variance, or a share of one, below this is what rounding makes of zero.
+# A variance, or a fraction of one, below this is 0 up to rounding.
 _TINY = 1e-12
 
 
@@ -147,7 +147,7 @@ def scaled(columns: list[Floats]) -> Floats:
 
 
 def moments_of_clusters(predictors: Floats, targets: Floats, codes: Integers) -> Floats:
-    """Sum over each cluster all that correlations need, shape `(n_clusters, k)`."""
+    """Return the sums over each cluster from which correlations are computed, `(n_clusters, k)`."""
     upper = np.triu_indices(predictors.shape[1])
     products = predictors[:, :, None] * targets[:, None, :]
     rows = np.hstack(
@@ -189,7 +189,7 @@ def correlations_of_moments(
 
 
 def partial_of_correlations(within: Floats, across: Floats) -> Floats:
-    """Return each predictor's correlation with each target, the other predictors held constant.
+    """Return the correlation of each predictor with each target given the other predictors.
 
     With R the correlations among predictors, r those with a target and b = R^-1 r, it is
     b_i / sqrt(b_i^2 + (1 - r'b) (R^-1)_ii).
@@ -210,19 +210,19 @@ def partial_of_correlations(within: Floats, across: Floats) -> Floats:
     return np.asarray(np.clip(own / np.sqrt(left), -1.0, 1.0))
 
 
-# Bounds a chunk of samples to 1 MiB an array, which a processor's cache holds.
+# Limits the arrays of a chunk of samples to 1 MiB, the size of a processor cache.
 _CHUNK_CELLS = 2**17
 
 
 class _RankedColumn(NamedTuple):
-    """A column sorted once, so that its ranks in a sample are sums of counts."""
+    """A column that is sorted once, so that its ranks in a sample are sums of counts."""
 
     codes: Integers
     """Cluster of each row, in the order of the values."""
     starts: Integers | None
-    """Place of the first row of each distinct value; None if all values differ."""
+    """Index of the first row of each distinct value; None if all values differ."""
     places: Integers | None
-    """For each row, the place of its value among the distinct ones; None if rows are sorted."""
+    """Index of the value of each row among the distinct ones; None if rows are sorted."""
 
 
 def rank_correlations(
@@ -230,10 +230,10 @@ def rank_correlations(
 ) -> tuple[Floats, Floats]:
     """Return rank correlations of samples, in which cluster c counts `sample[b, c]` times.
 
-    Samples come in chunks. The correlations have the shapes of `correlations_of_moments`, the axis
-    of samples in front; they are NaN for a column that is constant in a sample.
+    Samples come in chunks. The correlations have the shapes of `correlations_of_moments`, with the
+    axis of samples first; they are NaN for a column that is constant in a sample.
     """
-    # In the order of one column most of the reading is sequential.
+    # In the order of one column, most memory access is sequential.
     order = np.argsort(predictors[0], kind="stable")
     codes = codes[order]
     ranked = [_ranked_column(column[order], codes) for column in (*predictors, *targets)]
@@ -271,7 +271,7 @@ def _doubled_ranks(column: _RankedColumn, own: Integers) -> Floats:
     """Return twice the average ranks of the rows, minus 1, from the counts of the sorted rows."""
     if column.starts is not None:
         own = np.add.reduceat(own, column.starts, axis=1)
-    # Integers add up several times faster than floats.
+    # Cumulative sums of integers are several times faster than those of floats.
     running = own.cumsum(axis=1)
     running[:, 1:] += running[:, :-1].copy()
     ranks = running if column.places is None else running.take(column.places, axis=1)
@@ -284,12 +284,12 @@ def _row_products(first: Floats, second: Floats) -> Floats:
 
 
 def _chunk(codes: Integers) -> int:
-    """Return the number of samples of these rows that go together."""
+    """Return the number of samples of these rows per chunk."""
     return max(1, _CHUNK_CELLS // codes.size)
 
 
 def _resamples(codes: Integers, resamples: int, rng: np.random.Generator) -> Iterator[Integers]:
-    """Yield how often each cluster counts in resamples, chunk by chunk."""
+    """Yield the number of times that each cluster is drawn in resamples, chunk by chunk."""
     n_clusters = int(codes.max()) + 1
     size = _chunk(codes)
     for start in range(0, resamples, size):
@@ -320,7 +320,7 @@ def drawn_correlations(
     resamples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return both for each resample, with that axis in front."""
+    """Return both for each resample, with that axis first."""
     if method == "spearman":
         return rank_correlations(x, y, codes, _resamples(codes, resamples, rng))
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
@@ -328,20 +328,20 @@ def drawn_correlations(
     return correlations_of_moments(totals, len(x), len(y))
 
 
-# Ranks are taken anew for each cluster left out; more clusters than this go together in blocks.
+# Ranks are recomputed for each omitted cluster; more clusters than this are omitted in blocks.
 _MOST_BLOCKS = 1_000
 
 
 def left_out_correlations(
     x: list[Floats], y: list[Floats], codes: Integers, *, method: CorrelationMethod
 ) -> tuple[Floats, Floats, Floats]:
-    """Return both without each cluster, that axis in front, and the rows of each cluster."""
+    """Return both with each cluster omitted, that axis first, and the number of rows of each."""
     if method == "spearman":
         blocks = codes % min(int(codes.max()) + 1, _MOST_BLOCKS)
         sizes = np.bincount(blocks).astype(np.float64)
         numbers = np.split(np.arange(sizes.size), range(0, sizes.size, _chunk(codes))[1:])
-        everyone = np.arange(sizes.size)
-        samples = ((everyone != some[:, None]).astype(np.int64) for some in numbers)
+        all_blocks = np.arange(sizes.size)
+        samples = ((all_blocks != some[:, None]).astype(np.int64) for some in numbers)
         return *rank_correlations(x, y, blocks, samples), sizes
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     left = moments.sum(axis=0) - moments
@@ -349,16 +349,16 @@ def left_out_correlations(
 
 
 class ClusterInference(NamedTuple):
-    """Intervals and p-values of statistics of correlations, clusters taken whole; `(k, m)` each."""
+    """Cluster-robust intervals and p-values of statistics of correlations; `(k, m)` each."""
 
     low: Floats
-    """Lower bounds; NaN where undefined, like all here."""
+    """Lower bounds; NaN if undefined, as for all fields."""
     high: Floats
     """Upper bounds."""
     p_value: Floats
-    """Two-sided p-values of 0, of the same statistic as the bounds."""
+    """Two-sided p-values of 0, from the same statistic as the bounds."""
     n_undefined: Integers
-    """Resamples that leave a statistic undefined; 0 where none were drawn."""
+    """Number of resamples in which a statistic is undefined; 0 without resamples."""
 
 
 def cluster_inference(
@@ -376,7 +376,7 @@ def cluster_inference(
     """Return intervals and p-values of some statistics, `(k, m)`, of the correlations of x and y.
 
     `statistics` maps the correlations among x and with y to `(..., k, m)`. Jackknife limits are
-    symmetric on the scale of Fisher's z, but for the statistics that `is_plain` marks.
+    symmetric on the scale of Fisher's z, except for the statistics that `is_plain` marks.
     """
     low, high, p_value = np.full((3, *estimates.shape), np.nan)
     n_undefined = np.zeros(estimates.shape, dtype=np.int64)
@@ -405,12 +405,12 @@ def cluster_inference(
 
 
 def _bounded(left: Floats, right: Floats) -> Floats:
-    """Return the correlations of columns of mean 0 and variance 1; NaN for columns of zeros."""
+    """Return the correlations of columns with mean 0 and variance 1; NaN for columns of zeros."""
     products = np.clip(left.T @ right / len(left), -1.0, 1.0)
     varies = np.logical_and.outer((left != 0.0).any(axis=0), (right != 0.0).any(axis=0))
     return np.where(varies, products, np.nan)
 
 
 def check_correlation_method(method: str) -> None:
-    """Refuse a method that is not one of the two."""
+    """Raise an error if the method is unknown."""
     check_choice(method, ("pearson", "spearman"), "method")

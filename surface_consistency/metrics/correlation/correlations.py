@@ -1,4 +1,4 @@
-"""Correlations and partial correlations, with any number of variables held constant."""
+"""Correlations and partial correlations, with any number of control variables."""
 
 import math
 import operator
@@ -36,20 +36,20 @@ def correlation(
         x: Numbers of shape `(n_rows,)`, such as log frequencies.
         y: Numbers of the same rows, such as accuracies.
         method: "pearson", or "spearman" for the correlation of average ranks.
-        missing: What to do with rows in which a value is None, NaN or `pandas.NA`: "raise" refuses
-            them, "drop" leaves them out.
+        missing: "raise" raises an error if a value is None, NaN or `pandas.NA`; "drop" excludes
+            such rows.
 
     Returns:
-        The coefficient, in [-1, 1]; positive if both rise together.
+        The coefficient, in [-1, 1]; positive if both increase together.
 
     Raises:
-        TypeError: When a value is not a number.
-        ValueError: When the lengths differ, an input is not one-dimensional, a value is infinite
-            or (under "raise") missing, or an option is out of range.
+        TypeError: If a value is not a number.
+        ValueError: If the lengths differ, an input is not one-dimensional, a value is infinite or
+            (under "raise") missing, or an option is out of range.
 
     Notes:
         NaN, with an `UndefinedMetricWarning`, if a vector is constant (up to rounding) or fewer
-        than three rows are left. The order of the rows and the scale of the values do not matter;
+        than three rows remain. The order of the rows and the scale of the values do not matter;
         swapping `x` and `y` changes nothing. For an interval and a p-value use `correlation_by`.
 
     References:
@@ -70,7 +70,7 @@ def partial_correlation(
     method: CorrelationMethod = "pearson",
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return the correlation of two vectors with any number of others held constant.
+    """Return the correlation of two vectors given any number of control variables.
 
     It is the correlation of the residuals of `x` and `y` from their regressions on the controls
     and a constant.
@@ -78,31 +78,31 @@ def partial_correlation(
     Args:
         x: Numbers of shape `(n_rows,)`, such as log entity frequencies.
         y: Numbers of the same rows, such as accuracies.
-        controls: Variables held constant, of shape `(n_rows,)` or `(n_rows, k)`.
+        controls: Control variables, of shape `(n_rows,)` or `(n_rows, k)`.
         method: "pearson", or "spearman" to rank every vector first, controls included.
-        missing: "raise" refuses rows in which any value is missing; "drop" leaves them out.
+        missing: "raise" raises an error if any value is missing; "drop" excludes such rows.
 
     Returns:
-        The coefficient, in [-1, 1]; positive if both rise together beyond the controls.
+        The coefficient, in [-1, 1]; positive if both increase together given the controls.
 
     Raises:
-        TypeError: When a value is not a number.
-        ValueError: When the lengths differ, `x` or `y` is not one-dimensional or `controls` has
-            more than two axes, a value is infinite or (under "raise") missing, or an option is out
-            of range.
+        TypeError: If a value is not a number.
+        ValueError: If the lengths differ, `x` or `y` is not one-dimensional or `controls` has more
+            than two axes, a value is infinite or (under "raise") missing, or an option is out of
+            range.
 
     Notes:
         NaN, with an `UndefinedMetricWarning`, if `x` or `y` is constant or a linear function of the
-        controls, or fewer than 3 + k rows are left. Controls that are constant or linear in those
-        before them change nothing and do not count in k. No control at all gives `correlation`. The
+        controls, or fewer than 3 + k rows remain. Controls that are constant or linear in previous
+        ones change nothing and do not count in k. Without controls the result is `correlation`. The
         orders of rows and controls do not matter, nor does any invertible linear change of the
         controls (under "pearson"). For an interval and a p-value use `correlation_by`.
 
-        Only the linear part of the controls is held constant. If `x` and `y` depend on a control in
+        Only linear effects of the controls are removed. If `x` and `y` depend on a control in
         another way, such as by its square, the population value is not 0 although both are
         independent given the control, and a test of 0 rejects in large samples. Under "spearman"
         this also occurs with a monotone dependence, since a regression on ranks is not exact. Pass
-        transformed controls, such as its logarithm or its powers as further columns.
+        transformed controls, such as the logarithm or powers of a control as further columns.
 
     References:
         R. A. Fisher, Metron 3, 1924; section 4.3 and table 2 of arXiv 2604.21882.
@@ -128,14 +128,14 @@ def _warned(
     check_correlation_method(method)
     _inputs.check_same_index(x=x, y=y, controls=controls)
     vectors = {"x": _inputs.numeric_vector(x, "x"), "y": _inputs.numeric_vector(y, "y")}
-    held = {} if controls is None else _inputs.as_columns(controls, "controls")
-    n, n_rows = vectors["x"].size, next(iter(held.values()), vectors["x"]).size
-    if len(held) == n != n_rows:
+    kept = {} if controls is None else _inputs.as_columns(controls, "controls")
+    n, n_rows = vectors["x"].size, next(iter(kept.values()), vectors["x"]).size
+    if len(kept) == n != n_rows:
         raise ValueError(
             f"controls has one row per variable, {n_rows} in all, and must have one row per value "
             f"of x, {n}: pass numpy.column_stack(controls)"
         )
-    vectors |= held
+    vectors |= kept
     columns = [*_inputs.complete_rows(vectors, missing=missing)[0].values()]
     coefficient, _, reason = _correlated(_ranked(columns, method))
     if reason:
@@ -149,19 +149,19 @@ def _ranked(columns: list[_inputs.Floats], method: CorrelationMethod) -> list[_i
 
 
 def _correlated(columns: list[_inputs.Floats]) -> tuple[float, list[int], str]:
-    """Correlate the first two columns with the others held constant.
+    """Correlate the first two columns given the others.
 
-    Returns the coefficient, the places of the other columns that add a direction, and why the
-    coefficient is NaN; empty if it is not.
+    Returns the coefficient, the indices of the other columns that add a dimension, and the reason
+    if the coefficient is NaN, else an empty string.
     """
     basis: list[_inputs.Floats] = []
-    held = []
+    kept = []
     for place, column in enumerate(columns[2:], start=2):
         unit = unit_deviations(column)
         left = None if unit is None else residual_direction(unit, basis)
         if left is not None:
             basis.append(left)
-            held.append(place)
+            kept.append(place)
     n, reasons, sides = columns[0].size, [], []
     for name, column in zip("xy", columns, strict=False):
         unit = unit_deviations(column)
@@ -171,12 +171,12 @@ def _correlated(columns: list[_inputs.Floats]) -> tuple[float, list[int], str]:
         elif n:
             kind = "constant" if unit is None else "a linear function of the controls"
             reasons.append(f"{name} is {kind}")
-    if n < 3 + len(held):
-        among = f" with {len(held)} controls" if held else ""
-        reasons.append(f"there are {n} rows{among}, and it needs {3 + len(held)}")
+    if n < 3 + len(kept):
+        among = f" with {len(kept)} controls" if kept else ""
+        reasons.append(f"there are {n} rows{among}, and it needs {3 + len(kept)}")
     if reasons:
-        return math.nan, held, "; ".join(reasons)
-    return min(1.0, max(-1.0, float(sides[0] @ sides[1]))), held, ""
+        return math.nan, kept, "; ".join(reasons)
+    return min(1.0, max(-1.0, float(sides[0] @ sides[1]))), kept, ""
 
 
 _COLUMNS: Final = (
@@ -197,19 +197,19 @@ def correlation_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Correlate two columns of each group, with any number of other columns held constant.
+    """Correlate two columns of each group, given any number of control columns.
 
     Args:
         frame: One row per unit, such as a surface instance, with the columns named below.
         x: Column of numbers, such as log entity frequencies.
         y: Column of numbers, such as accuracies.
-        controls: Columns held constant; none of them gives the plain correlation.
-        by: Columns that make the groups; none of them gives one row for all rows of the frame.
-        cluster: Column of dependent rows, such as the fact; None takes rows for independent.
+        controls: Columns of control variables; an empty tuple gives the plain correlation.
+        by: Columns of the groups; an empty tuple gives one row for all rows of the frame.
+        cluster: Column of dependent rows, such as the fact; None assumes independent rows.
         method: "pearson", or "spearman" to rank every column first, controls included.
         intervals: Level, method ("auto" or "percentile"), resamples and seed of the intervals.
-        missing: "drop" leaves out rows in which a value is missing, with a count in `n_missing` and
-            an `UnscoredWarning`; "raise" refuses them.
+        missing: "drop" excludes rows with a missing value, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" raises an error.
 
     Returns:
         One row per group, sorted by label, with the columns `by`; coefficient, coefficient_low and
@@ -219,17 +219,17 @@ def correlation_by(
         and not_inferred (why numbers are NaN; empty if they are not).
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is not a DataFrame or a value is not a number.
-        ValueError: When the frame is empty, a value is infinite or (under "raise") missing, a
-            cluster id is missing, or an option is out of range.
+        ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
+        TypeError: If `frame` is not a DataFrame or a value is not a number.
+        ValueError: If the frame is empty, a value is infinite or (under "raise") missing, a cluster
+            id is missing, or an option is out of range.
 
     Notes:
         With clusters the interval is a jackknife t interval over clusters on the scale of Fisher's
         z, with Kish's degrees of freedom. For independent rows, and "auto", p-value and interval
-        are those of `correlation_interval` on n - 2 - k degrees of freedom. "percentile" draws
-        clusters, or rows. The linear part of the controls alone is held constant, so that the test
-        of 0 is not one of independence given the controls; see `partial_correlation`.
+        are those of `correlation_interval` with n - 2 - k degrees of freedom. "percentile"
+        resamples clusters, or rows. Only linear effects of the controls are removed, so the test of
+        0 is not a test of independence given the controls; see `partial_correlation`.
 
     References:
         Section 4.3 and tables 2 and 5 of arXiv 2604.21882; see `correlation_interval`.
@@ -244,13 +244,13 @@ def correlation_by(
         [4]
     """
     check_correlation_method(method)
-    keys, held = _groups.grouping_columns(by, _COLUMNS), _groups.column_names(controls)
-    needed = [*keys, x, y, *held, *filter(None, (cluster,))]
+    keys, kept = _groups.grouping_columns(by, _COLUMNS), _groups.column_names(controls)
+    needed = [*keys, x, y, *kept, *filter(None, (cluster,))]
     _groups.check_frame(frame, needed, options="x, y, controls, by or cluster", row="row")
-    columns = [_inputs.numeric_vector(frame[name].array, name) for name in (x, y, *held)]
+    columns = [_inputs.numeric_vector(frame[name].array, name) for name in (x, y, *kept)]
     absent = np.zeros(len(frame), dtype=np.bool_)
-    for name, column in zip((x, y, *held), columns, strict=True):
-        _inputs.refuse_missing(np.isnan(column), name, missing)
+    for name, column in zip((x, y, *kept), columns, strict=True):
+        _inputs.check_complete(np.isnan(column), name, missing)
         absent |= np.isnan(column)
     _inputs.warn_unscored(int(absent.sum()), absent.size, what="rows", lack="a value", stacklevel=2)
     clusters, seed = _groups.cluster_codes(frame, cluster), _groups.root_seed(intervals.seed)
@@ -284,22 +284,22 @@ def _inferred(
     rng: np.random.Generator,
 ) -> dict[str, object]:
     """Return the correlation of the first two columns with interval, p-value and reason."""
-    coefficient, held, reason = _correlated(columns)
+    coefficient, kept, reason = _correlated(columns)
     low = high = p_value = math.nan
     n_undefined = 0
     if not reason and codes is None:
         low, high, p_value = correlation_interval(
             coefficient,
-            df=columns[0].size - 2 - len(held),
+            df=columns[0].size - 2 - len(kept),
             method=method,
             confidence=intervals.confidence,
         )
-        reason = "" if low == low else "the correlation is perfect, which shows no spread"
+        reason = "" if low == low else "the correlation is perfect, so its spread is unknown"
     elif not reason and codes is not None:
         made = cluster_inference(
             np.array([[coefficient]]),
             lambda within, across: partial_of_correlations(within, across)[..., :1, :],
-            [columns[0], *(columns[place] for place in held)],
+            [columns[0], *(columns[place] for place in kept)],
             [columns[1]],
             codes,
             method=method,
@@ -314,13 +314,13 @@ def _inferred(
         "coefficient_low": low,
         "coefficient_high": high,
         "p_value": p_value,
-        "n_controls": len(held),
+        "n_controls": len(kept),
         "n_undefined": n_undefined,
         "not_inferred": reason,
     }
 
 
-# Published matrices are rounded; a negative eigenvalue within this of zero is that.
+# Published matrices are rounded; a negative eigenvalue this close to zero is rounding error.
 _ROUNDING = 1e-8
 
 
@@ -329,28 +329,28 @@ def partial_correlation_from_matrix(
 ) -> float:
     """Return a partial correlation from the correlations of the variables.
 
-    Use it on published correlations, or to take many partial correlations from one matrix. With one
+    Use it for published correlations, or for many partial correlations from one matrix. With one
     control z it is (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)).
 
     Args:
         matrix: Correlations of shape `(n_variables, n_variables)`.
-        x: Row of the first variable.
-        y: Row of the second variable.
-        controls: Rows of the variables held constant; none of them gives the entry of the matrix.
+        x: Index of the first variable.
+        y: Index of the second variable.
+        controls: Indices of the control variables; an empty list gives the entry of the matrix.
 
     Returns:
         The coefficient, in [-1, 1].
 
     Raises:
-        TypeError: When a row is not an integer, or the matrix holds no numbers.
-        ValueError: When the matrix cannot be one of correlations: not square, not finite, a value
-            outside [-1, 1], another diagonal than 1, not symmetric, or not positive semidefinite
-            (1e-8 of rounding is let pass); or when rows repeat or lie outside it.
+        TypeError: If an index is not an integer, or the matrix is not numeric.
+        ValueError: If the matrix is not one of correlations: not square, not finite, a value is
+            outside [-1, 1], the diagonal is not 1, not symmetric, or not positive semidefinite
+            (up to a rounding error of 1e-8); or if indices repeat or are out of range.
 
     Notes:
-        NaN, with an `UndefinedMetricWarning`, if the controls determine `x` or `y`; controls that
-        determine one another count once. Correlations of pairwise complete data may make an
-        impossible matrix: use the rows that are complete. For a p-value pass the coefficient to
+        NaN, with an `UndefinedMetricWarning`, if `x` or `y` is a linear function of the controls;
+        controls that are linear in each other count once. Correlations of pairwise complete data
+        may give an impossible matrix: use complete rows. For a p-value pass the coefficient to
         `correlation_interval`.
 
     References:
@@ -363,14 +363,14 @@ def partial_correlation_from_matrix(
     """
     array = np.asarray(matrix)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"matrix must hold numbers; got dtype {array.dtype}")
+        raise TypeError(f"matrix must be numeric; got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(f"matrix must be square; got shape {array.shape}")
     correlations = array.astype(np.float64)
     rules = {
-        "must lie in [-1, 1]": ~(np.abs(correlations) <= 1.0 + _ROUNDING),
+        "must be in [-1, 1]": ~(np.abs(correlations) <= 1.0 + _ROUNDING),
         "must be 1": (np.eye(len(array)) == 1.0) & (np.abs(correlations - 1.0) > _ROUNDING),
-        "must equal its mirror image across the diagonal": (
+        "must equal the entry across the diagonal": (
             np.abs(correlations - correlations.T) > _ROUNDING
         ),
     }
@@ -382,10 +382,10 @@ def partial_correlation_from_matrix(
     if lowest < -_ROUNDING * len(correlations):
         raise ValueError(
             "matrix is not positive semidefinite, so no data have these correlations: its lowest "
-            f"eigenvalue is {lowest:.3g}; take all of them from the same rows"
+            f"eigenvalue is {lowest:.3g}; compute all of them from the same rows"
         )
-    held = [controls] if isinstance(controls, int | np.integer) else list(controls)
-    rows = [operator.index(row) for row in (x, y, *held)]
+    kept = [controls] if isinstance(controls, int | np.integer) else list(controls)
+    rows = [operator.index(row) for row in (x, y, *kept)]
     if len({*rows}) < len(rows) or not {*rows} <= {*range(len(array))}:
         raise ValueError(
             f"x, y and controls must be different rows of the matrix, 0 to {len(array) - 1}; got "
@@ -393,7 +393,7 @@ def partial_correlation_from_matrix(
         )
     pair, others = rows[:2], rows[2:]
     shared = correlations[np.ix_(others, pair)]
-    # The pseudo-inverse counts controls that determine one another once.
+    # The pseudo-inverse counts linearly dependent controls once.
     inverse = np.linalg.pinv(correlations[np.ix_(others, others)], rcond=1e-10, hermitian=True)
     left = correlations[np.ix_(pair, pair)] - shared.T @ inverse @ shared
     if not (np.diag(left) > _ROUNDING).all():

@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 from surface_consistency.metrics._inputs import check_confidence_level, check_count, warn_undefined
 
-# Published correlations are rounded; a determinant within this of zero is that.
+# Published correlations are rounded; a determinant this close to zero is rounding error.
 _ROUNDING = 1e-8
 _LEAST_ROWS = 4
 
@@ -29,9 +29,9 @@ def steiger_test(r_jk: float, r_jh: float, *, r_kh: float, n: int) -> tuple[floa
         two-sided p-value, in [0, 1].
 
     Raises:
-        TypeError: When `n` is not an integer.
-        ValueError: When a correlation is not in [-1, 1], no data have these three together, or `n`
-            is less than 4.
+        TypeError: If `n` is not an integer.
+        ValueError: If a correlation is not in [-1, 1], no data can have all three, or `n` is less
+            than 4.
 
     Notes:
         Swapping r_jk and r_jh changes the sign of z. Both values are NaN, with an
@@ -60,8 +60,8 @@ def zou_interval(
 ) -> tuple[float, float, float]:
     """Return Zou's interval of the difference of two correlations, with its p-value.
 
-    The Fisher intervals of the two correlations are joined to one of r_jk - r_jh. The p-value is 1
-    minus the level at which that interval first reaches 0.
+    The Fisher intervals of the two correlations are combined into one of r_jk - r_jh. The p-value
+    is 1 minus the level at which that interval first reaches 0.
 
     Args:
         r_jk: As in `steiger_test`.
@@ -75,8 +75,8 @@ def zou_interval(
         below 1 minus the level.
 
     Raises:
-        TypeError: When `n` is not an integer.
-        ValueError: As in `steiger_test`, and when `confidence` is out of range.
+        TypeError: If `n` is not an integer.
+        ValueError: As in `steiger_test`, and if `confidence` is out of range.
 
     Notes:
         Swapping r_jk and r_jh changes the signs of the bounds. All values are NaN, with an
@@ -103,11 +103,11 @@ def _is_defined(r_jk: float, r_jh: float, r_kh: float, n: int) -> bool:
     """Check the correlations, and return whether they can be compared; if not, warn."""
     for name, value in (("r_jk", r_jk), ("r_jh", r_jh), ("r_kh", r_kh)):
         if not -1.0 <= value <= 1.0:
-            raise ValueError(f"{name} must lie in [-1, 1]; got {value!r}")
+            raise ValueError(f"{name} must be in [-1, 1]; got {value!r}")
     if 1.0 - r_jk**2 - r_jh**2 - r_kh**2 + 2.0 * r_jk * r_jh * r_kh < -_ROUNDING:
         raise ValueError(
             f"no data have the correlations r_jk={r_jk}, r_jh={r_jh} and r_kh={r_kh}: their matrix "
-            "is not positive semidefinite; take all three from the same rows"
+            "is not positive semidefinite; compute all three from the same rows"
         )
     if check_count(n, "n") < _LEAST_ROWS:
         raise ValueError(f"n must be at least {_LEAST_ROWS} to compare correlations; got {n}")
@@ -124,7 +124,7 @@ def _is_defined(r_jk: float, r_jh: float, r_kh: float, n: int) -> bool:
 def _first_at_0(r_jk: float, r_jh: float, r_kh: float, n: int) -> float:
     """Return the normal quantile at which the interval of the difference first reaches 0."""
     most, least = max(r_jk, r_jh), min(r_jk, r_jh)
-    # Beyond it the p-value rounds to 0.
+    # For larger quantiles the p-value rounds to 0.
     end = 38.0
     if most == least or _zou_bound(most, least, r_kh, n, end) >= 0.0:
         return 0.0 if most == least else end

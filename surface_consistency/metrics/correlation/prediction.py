@@ -1,4 +1,4 @@
-"""Prediction of right answers and of alignment from scores, cross-validated; needs scikit-learn."""
+"""Cross-validated prediction of correctness and alignment from scores; needs scikit-learn."""
 
 import importlib
 import math
@@ -26,7 +26,7 @@ def _group_folds(
     fewest = min(int(labels.sum()), int((1 - labels).sum()), int(owners.max()) + 1)
     if not 2 <= _inputs.check_count(n_folds, "n_folds") <= fewest:
         raise ValueError(
-            f"n_folds must lie between 2 and {fewest}, the size of the smaller class or the number "
+            f"n_folds must be between 2 and {fewest}, the size of the smaller class or the number "
             f"of groups; got {n_folds}"
         )
     splitter = _sklearn("model_selection").StratifiedGroupKFold(
@@ -39,14 +39,14 @@ def _group_folds(
         trained = labels[folds != fold]
         if not 0 < trained.sum() < trained.size or trained.size == labels.size:
             raise ValueError(
-                f"fold {fold} cannot be held out: its groups are all the rows of a class, or it is "
-                "empty; take fewer folds or smaller groups"
+                f"fold {fold} cannot be a test fold: it is empty, or its groups contain all rows "
+                "of a class; use fewer folds or smaller groups"
             )
     return folds
 
 
 def _maker(kind: Classifier) -> Callable[[], Any]:
-    """Return what makes the classifier behind a standardiser, a pipeline of scikit-learn."""
+    """Return a function that makes a pipeline of a standardiser and the classifier."""
     scaler, pipeline = _sklearn("preprocessing").StandardScaler, _sklearn("pipeline").make_pipeline
     if kind == "svm":
         return lambda: pipeline(scaler(), _sklearn("svm").SVC(kernel="poly", degree=3))
@@ -60,7 +60,7 @@ def _cross_validated(
     score: Literal["accuracy", "f1_macro"],
     classifier: Classifier = "logistic",
 ) -> tuple[float, _inputs.Floats, float]:
-    """Return the mean score, the area under the curve of each fold, and the majority's score."""
+    """Return the mean score, the area under the curve per fold, and the score of the majority."""
     scores, areas, majority = [], [], []
     metrics, make = _sklearn("metrics"), _maker(classifier)
 
@@ -82,11 +82,11 @@ def _cross_validated(
 
 
 def _defined_mean(areas: _inputs.Floats, *, stacklevel: int | None = None) -> float:
-    """Return the mean of the areas that are not NaN, and, with a `stacklevel`, warn of the rest."""
+    """Return the mean of the areas that are not NaN; with a `stacklevel`, warn of the others."""
     defined = areas[~np.isnan(areas)]
     if stacklevel is not None and defined.size < areas.size:
         _inputs.warn_undefined(
-            f"{areas.size - defined.size} of {areas.size} folds hold one class only; their area "
+            f"{areas.size - defined.size} of {areas.size} folds have only one class; their area "
             "under the curve is undefined (NaN)",
             stacklevel=stacklevel + 1,
         )
@@ -94,7 +94,7 @@ def _defined_mean(areas: _inputs.Floats, *, stacklevel: int | None = None) -> fl
 
 
 def _sklearn(module: str) -> ModuleType:
-    """Import a module of scikit-learn, or say how to install it."""
+    """Import a module of scikit-learn; raise an error that names the extra if it is missing."""
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ModuleNotFoundError as error:
@@ -106,13 +106,13 @@ def majority_macro_f1(accuracy: float) -> float:
     """Return the macro-F1 of always predicting the more frequent class.
 
     Args:
-        accuracy: Share of instances of one class, in [0, 1].
+        accuracy: Proportion of instances of one class, in [0, 1].
 
     Returns:
-        p / (1 + p), p being the share of the more frequent class; in [1/3, 1/2].
+        p / (1 + p), where p is the proportion of the more frequent class; in [1/3, 1/2].
 
     Raises:
-        ValueError: When `accuracy` is not in [0, 1].
+        ValueError: If `accuracy` is not in [0, 1].
 
     Notes:
         The F1 of the class that is never predicted counts as 0.
@@ -125,7 +125,7 @@ def majority_macro_f1(accuracy: float) -> float:
         41.43
     """
     if not 0.0 <= accuracy <= 1.0:
-        raise ValueError(f"accuracy must lie in [0, 1]; got {accuracy!r}")
+        raise ValueError(f"accuracy must be in [0, 1]; got {accuracy!r}")
     share = max(accuracy, 1.0 - accuracy)
     return share / (1.0 + share)
 
@@ -139,36 +139,36 @@ def predict_correctness(
     n_folds: int = 5,
     seed: np.random.Generator | int | None = 0,
 ) -> dict[str, float]:
-    """Predict from scores whether a model is right, on instances that the predictor has not seen.
+    """Predict from scores whether a model is correct, on instances not used for training.
 
     Args:
         scores: Scores of each instance, shape `(n_instances, n_scores)` or `(n_instances,)`, such
             as the loss of the correct and of the wrong option. They are standardised on the
             training folds.
-        correct: Verdicts of the same instances, none missing.
-        groups: What must not be torn between training and test, such as the fact; None lets every
-            instance go where it will.
+        correct: Correctness labels of the same instances, without missing values.
+        groups: Group of each instance, such as the fact, which is never split between training and
+            test; None for separate instances.
         classifier: "logistic" regression, or "svm" with a polynomial kernel of degree 3.
-        n_folds: Number of folds, stratified by verdict.
-        seed: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
+        n_folds: Number of folds, stratified by correctness.
+        seed: Seed of the folds, at least 0; a generator; or None for fresh entropy.
 
     Returns:
-        macro_f1 (mean of the F1 of right and of wrong answers) and auc (area under the ROC curve;
-        NaN if no fold holds both classes), as means over test folds, in [0, 1]; baseline_macro_f1,
-        that of always predicting the more frequent class of the training folds; n, n_correct and
-        n_groups.
+        macro_f1 (mean of the F1 of correct and of incorrect answers) and auc (area under the ROC
+        curve; NaN if no fold has both classes), as means over test folds, in [0, 1];
+        baseline_macro_f1, that of always predicting the more frequent class of the training folds;
+        n, n_correct and n_groups.
 
     Raises:
-        MissingDependencyError: When scikit-learn, of the extra `analysis`, is not installed.
-        TypeError: When `n_folds` is no integer.
-        ValueError: When lengths differ, a score is not finite, a verdict is missing or not binary,
-            a group has no label, all verdicts are equal, even without one fold, or a class or the
-            groups are fewer than the folds.
+        MissingDependencyError: If scikit-learn, from the extra `analysis`, is not installed.
+        TypeError: If `n_folds` is not an integer.
+        ValueError: If lengths differ, a score is not finite, a label is missing or not binary, a
+            group is missing, all labels are equal, also without one fold, or a class or the groups
+            are fewer than the folds.
 
     Notes:
         A test fold with one class has no area under the curve; it is NaN there, with an
-        `UndefinedMetricWarning`, and left out of the mean. The order of the instances matters
-        through the folds. The paper does not say how its scores were validated.
+        `UndefinedMetricWarning`, and excluded from the mean. The order of the instances affects the
+        folds. The paper does not report how its scores were validated.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 6 and tables E to J.
@@ -182,7 +182,7 @@ def predict_correctness(
     """
     features, labels = _inputs.scores_and_verdicts(scores, correct)
     if not 0 < labels.sum() < labels.size:
-        raise ValueError("correct must hold both right and wrong answers")
+        raise ValueError("correct must have both correct and incorrect answers")
     _inputs.check_choice(classifier, ("logistic", "svm"), "classifier")
     owners = _inputs.label_codes(groups, labels.size, "groups", row="instance")
     folds = _group_folds(labels, owners, n_folds, seed)
@@ -206,18 +206,18 @@ def predict_alignment(
     n_folds: int = 5,
     seed: np.random.Generator | int | None = 0,
 ) -> pd.DataFrame:
-    """Predict alignment by logistic regression, on rows that the model has not seen.
+    """Predict alignment by logistic regression, on pairs not used for training.
 
     Args:
         features: Similarities of each short-long fact pair, shape `(n_pairs, n_features)`, such as
             containment, intersection over union, and the correlations of attention and of MLP
             importances.
-        aligned: Whether both answers of the pair are right, rather than one: True or False, 1 or 0.
+        aligned: Whether both answers of the pair are correct, or only one: True or False, 1 or 0.
         groups: The topic of each pair. Pairs of one topic, and the same fact in several models, are
             never split between training and test.
         names: Names of the features; None for the columns of a frame, else "feature 0" and so on.
         n_folds: Number of folds, stratified by alignment.
-        seed: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
+        seed: Seed of the folds, at least 0; a generator; or None for fresh entropy.
 
     Returns:
         One row for "all features" and one per feature alone: feature; accuracy and auc (area under
@@ -227,16 +227,16 @@ def predict_alignment(
         of the training folds, n, n_aligned and n_groups.
 
     Raises:
-        MissingDependencyError: When scikit-learn, of the extra `analysis`, is not installed.
-        TypeError: When `n_folds` is no integer.
-        ValueError: When lengths differ, a feature is not finite, a label is missing, all pairs
-            belong to one class, or the folds are more than the groups or the pairs of a class.
+        MissingDependencyError: If scikit-learn, from the extra `analysis`, is not installed.
+        TypeError: If `n_folds` is not an integer.
+        ValueError: If lengths differ, a feature is not finite, a label is missing, all pairs belong
+            to one class, or the folds are more than the groups or the pairs of a class.
 
     Notes:
         Features are standardised on the training folds. A test fold with one class has no area
-        under the curve: NaN there, with an `UndefinedMetricWarning`, and left out of the mean. A
-        constant feature predicts the majority. The paper folds pairs, not topics; where pairs of a
-        topic resemble each other, that overstates how well a new topic is predicted.
+        under the curve: NaN there, with an `UndefinedMetricWarning`, and excluded from the mean. A
+        constant feature predicts the majority. The paper uses folds of pairs, not topics; if pairs
+        of a topic are similar, this overestimates the accuracy for a new topic.
 
     References:
         SLAQ, arXiv 2510.11218, section 5.3 and figure 5.
@@ -251,20 +251,20 @@ def predict_alignment(
     """
     if np.ndim(features) != 2:
         raise ValueError(
-            "features must have one row a pair, shape (n_pairs, n_features); got "
+            "features must have one row per pair, shape (n_pairs, n_features); got "
             f"{np.shape(features)}"
         )
     matrix, labels = _inputs.scores_and_verdicts(
         features, aligned, names=("features", "aligned"), row="pair"
     )
     if not 0 < labels.sum() < labels.size:
-        raise ValueError("aligned must hold both classes: there is nothing to tell apart")
+        raise ValueError("aligned must have both classes")
     owners = _inputs.label_codes(groups, labels.size, "groups", row="pair")
     n_features = matrix.shape[1]
     own = map(str, getattr(features, "columns", ()))
     titles = [*(names or own)] or [f"feature {k}" for k in range(n_features)]
     if len(titles) != n_features:
-        raise ValueError(f"names must name {n_features} features; got {len(titles)}")
+        raise ValueError(f"names must have {n_features} entries; got {len(titles)}")
     folds = _group_folds(labels, owners, n_folds, seed)
     weights = _maker("logistic")().fit(matrix, labels)[-1].coef_[0]
     rows: list[dict[str, object]] = []

@@ -1,4 +1,4 @@
-"""The area under the ROC curve where examples come in clusters."""
+"""The area under the ROC curve for clustered examples."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -27,13 +27,13 @@ def clustered_auc(
     *,
     confidence: float = 0.95,
 ) -> dict[str, Any]:
-    """Compute the area under the ROC curve with an interval and a test that take clusters whole.
+    """Compute the area under the ROC curve with a cluster-robust interval and test.
 
     Args:
         scores: Scores of shape (n,), finite or infinite; higher means positive.
         labels: Labels of shape (n,): True or 1 for positives, False or 0 for negatives.
         clusters: Cluster of each example, such as the entity that a positive and the negatives made
-            from it share; None takes each for a cluster of its own.
+            from it share; None makes each example a separate cluster.
         confidence: Nominal coverage, in (0, 1).
 
     Returns:
@@ -47,15 +47,14 @@ def clustered_auc(
             level is out of range.
 
     Notes:
-        Interval and p-value are of the logit of the area, with Obuchowski's variance and Student's
-        t. Its degrees of freedom are one less than the clusters of equal size that the positives
-        are worth by their numbers in each (Kish), or the negatives where that is fewer: clusters
-        that hold neither say nothing. Below four of them, as with three clusters that hold all
-        positives or one that holds half, there is no interval, and `reason` says so. An area of 0
-        or 1 has no variance; its interval is Wilson's for as many trials. Ties count half in the
-        area and are counted in `tied_share`; where all scores are tied nothing is ranked and the
-        area is NaN, as it is without both labels, with an `UndefinedMetricWarning`. The order of
-        the examples does not matter.
+        Interval and p-value are computed on the logit of the area, with Obuchowski's variance and
+        Student's t. The degrees of freedom are one less than the effective number of clusters
+        (Kish) of the positives, or of the negatives if that is smaller: clusters without one of
+        them do not count for it. If it is below four, as with three clusters with all positives or
+        one with half of them, there is no interval, and `reason` reports it. An area of 0 or 1 has
+        no variance; its interval is Wilson's with clusters as trials. Ties count half in the area,
+        and `tied_share` is their proportion. If all scores are tied, or one label is missing, the
+        area is NaN, with an `UndefinedMetricWarning`. The order of the examples does not matter.
 
     References:
         Obuchowski (1997), Nonparametric analysis of clustered ROC curve data, Biometrics 53, 567;
@@ -70,11 +69,11 @@ def clustered_auc(
     marks = np.asarray(plain(labels), dtype=np.float64)
     if values.shape != marks.shape or values.ndim != 1:
         raise ValueError(
-            "scores and labels must have equal lengths, one entry an example; got shapes "
+            "scores and labels must have equal lengths, one entry per example; got shapes "
             f"{values.shape} and {marks.shape}"
         )
     if np.isnan(values).any():
-        raise ValueError(f"scores[{int(np.isnan(values).argmax())}] is NaN; leave that example out")
+        raise ValueError(f"scores[{int(np.isnan(values).argmax())}] is NaN; drop that example")
     if not np.isin(marks, (0.0, 1.0)).all():
         raise ValueError("labels must be 0 or 1, False or True")
     positive = marks == 1.0
@@ -107,16 +106,16 @@ def clustered_auc(
 
 
 def area_under_curve(scores: npt.ArrayLike, positive: Flags) -> float:
-    """Return the chance that a positive scores above a negative; NaN for one class alone."""
+    """Return the probability that a positive scores above a negative; NaN with only one class."""
     if positive.all() or not positive.any():
         return math.nan
     return float(_placements(np.asarray(scores, dtype=np.float64), positive)[positive].mean())
 
 
 def _placements(values: Floats, positive: Flags) -> Floats:
-    """Place each example among those of the other class, ties counting half.
+    """Return the position of each example among those of the other class; ties count half.
 
-    For a positive the share of negatives below it, for a negative that of positives above it.
+    For a positive, the proportion of negatives below it; for a negative, of positives above it.
     """
     ranks = average_ranks(values)
     placed = np.empty_like(values)
@@ -129,7 +128,7 @@ def _placements(values: Floats, positive: Flags) -> Floats:
 
 
 def _tied_share(values: Floats, positive: Flags) -> float:
-    """Return the share of pairs of a positive and a negative whose scores are equal."""
+    """Return the proportion of pairs of a positive and a negative with equal scores."""
     _, scores = np.unique(values, return_inverse=True)
     counts = [
         np.bincount(scores[mine], minlength=scores.max() + 1) for mine in (positive, ~positive)
@@ -140,14 +139,14 @@ def _tied_share(values: Floats, positive: Flags) -> float:
 def _inference(
     auc: float, centred: Floats, positive: Flags, codes: Integers, confidence: float
 ) -> tuple[float, float, float, str]:
-    """Return bounds and p-value from the centred placements, or why there are none."""
+    """Return bounds and p-value from the centred placements, or the reason for none."""
     sides = {"positive": positive, "negative": ~positive}
-    held = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
-    worth = {name: float(intervals.worth_of_clusters(n)) for name, n in held.items()}
-    fewest = min(worth, key=lambda name: worth[name])
-    n, nothing = worth[fewest], (math.nan, math.nan, math.nan)
-    if not intervals.are_enough(n):
-        return *nothing, f"{fewest}s: {intervals.too_few_clusters(n)}"
+    sizes = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
+    n_effective = {name: float(intervals.effective_number(n)) for name, n in sizes.items()}
+    fewest = min(n_effective, key=lambda name: n_effective[name])
+    n, undefined = n_effective[fewest], (math.nan, math.nan, math.nan)
+    if not intervals.enough_clusters(n):
+        return *undefined, f"{fewest}s: {intervals.too_few_clusters(n)}"
     quantile = float(intervals.t_quantile(n - 1.0, confidence))
     if auc in (0.0, 1.0):
         bound = quantile**2 / (n + quantile**2)
@@ -159,11 +158,11 @@ def _inference(
         for name, mine in sides.items()
     }
     for name, of_class in sums.items():
-        n_holding = np.count_nonzero(held[name])
-        variance += float((of_class**2).sum()) * n_holding / (n_holding - 1)
+        n_with = np.count_nonzero(sizes[name])
+        variance += float((of_class**2).sum()) * n_with / (n_with - 1)
     variance += 2 * float(sums["positive"] @ sums["negative"]) * n_clusters / (n_clusters - 1)
     if not variance > 0.0:
-        return *nothing, "the clusters do not vary"
+        return *undefined, "the clusters do not vary"
     error, logit = math.sqrt(variance) / (auc * (1 - auc)), math.log(auc / (1 - auc))
     low, high = (
         (1.0 + math.tanh((logit + sign * quantile * error) / 2.0)) / 2.0 for sign in (-1.0, 1.0)

@@ -1,1 +1,1 @@
-"""What survives a deletion."""
+"""Rates of facts that survive deletion or unlearning."""

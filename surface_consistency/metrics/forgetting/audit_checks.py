@@ -1,7 +1,7 @@
-"""Checks of an audit of forgetting: contaminated cells, and published rates that belong together.
+"""Checks of an audit of forgetting: contaminated cells, and consistency of published rates.
 
-Where retrieval serves another database than the one under audit, FULL is near zero, or deleting a
-fact changes nothing because it was never there: FULL equals DEL-ON.
+If retrieval uses another database than the audited one, FULL accuracy is near zero, or deleting a
+fact changes nothing because it was never in the database: FULL equals DEL-ON.
 """
 
 import math
@@ -32,27 +32,28 @@ def contamination_flags(
     """Flag cells in which FULL is near zero or equals DEL-ON.
 
     Args:
-        full_correct: Facts right under FULL in each cell, shape `(n_cells,)`.
-        del_on_correct: Facts right under DEL-ON in each cell.
-        n: Facts in each cell.
-        near_zero: Largest FULL accuracy that counts as near zero, in [0, 1).
+        full_correct: Number of facts correct under FULL in each cell, shape `(n_cells,)`.
+        del_on_correct: Number of facts correct under DEL-ON in each cell.
+        n: Number of facts in each cell.
+        near_zero: Maximum FULL accuracy that counts as near zero, in [0, 1).
 
     Returns:
-        For each cell "" (nothing to see), "full_near_zero", "full_equals_del_on" or "both".
+        For each cell "" (no flag), "full_near_zero", "full_equals_del_on" or "both".
 
     Raises:
-        TypeError: When a count is not an integer.
-        ValueError: When lengths differ, a cell has no facts, a count is negative or exceeds `n`, or
+        TypeError: If a count is not an integer.
+        ValueError: If lengths differ, a cell has no facts, a count is negative or exceeds `n`, or
             `near_zero` is out of range.
 
     Notes:
-        A flag is a reason to look, not a verdict: a weak model has a low FULL of its own, and in a
-        small cell the two counts may be equal by chance. Facts that were known before and after
-        alike need the verdicts, not the counts: see `paired_table(full, del_on).flip_rate`.
+        A flag is a reason to inspect a cell, not a proof: a weak model can have a low FULL
+        accuracy, and in a small cell the two counts may be equal by chance. To find facts with
+        equal correctness before and after deletion use the labels, not the counts: see
+        `paired_table(full, del_on).flip_rate`.
 
     References:
         arXiv 2607.00605, table 5: three of its thirteen databases, 2,880 of 12,228 pairs, were
-        answered from the index of another database and are flagged here in all their cells.
+        scored with the index of another database and are flagged here in all their cells.
 
     Examples:
         >>> contamination_flags([58, 1, 0], [8, 1, 0], n=[100, 100, 200]).tolist()
@@ -61,7 +62,7 @@ def contamination_flags(
         ['full_near_zero', 'full_equals_del_on']
     """
     if not 0.0 <= near_zero < 1.0:
-        raise ValueError(f"near_zero must be an accuracy in [0, 1), as in 0.05; got {near_zero!r}")
+        raise ValueError(f"near_zero must be in [0, 1), such as 0.05; got {near_zero!r}")
     counts = [
         _counts(values, name)
         for name, values in (
@@ -73,7 +74,7 @@ def contamination_flags(
     full, del_on, facts = counts
     check_equal_lengths(full_correct=full.size, del_on_correct=del_on.size, n=facts.size)
     if (facts == 0).any():
-        raise ValueError(f"n[{int(np.argmax(facts == 0))}] is 0: a cell must hold facts")
+        raise ValueError(f"n[{int(np.argmax(facts == 0))}] is 0: a cell must contain facts")
     for name, values in (("full_correct", full), ("del_on_correct", del_on)):
         if (values > facts).any():
             cell = int(np.argmax(values > facts))
@@ -93,29 +94,29 @@ def contamination_by(
     n: str = "n",
     near_zero: float = 0.05,
 ) -> pd.DataFrame:
-    """Tell which databases of an audit look contaminated: flagged in every one of their cells.
+    """Find databases of an audit that may be contaminated: all of their cells are flagged.
 
     Args:
-        frame: One row a cell, such as a database under one prompt style.
-        by: Columns that make a database.
-        full_correct: Column of facts right under FULL.
-        del_on_correct: Column of facts right under DEL-ON.
-        n: Column of facts.
-        near_zero: Largest FULL accuracy that counts as near zero, in [0, 1).
+        frame: One row per cell, such as a database under one prompt style.
+        by: Columns that identify a database.
+        full_correct: Column of the number of facts correct under FULL.
+        del_on_correct: Column of the number of facts correct under DEL-ON.
+        n: Column of the number of facts.
+        near_zero: Maximum FULL accuracy that counts as near zero, in [0, 1).
 
     Returns:
-        One row a database, sorted by label, with the columns `by`, n, n_cells, n_near_zero,
-        n_equal, full_accuracy, del_on_accuracy and is_contaminated, which is True where every cell
-        is flagged.
+        One row per database, sorted by label, with the columns `by`, n, n_cells, n_near_zero,
+        n_equal, full_accuracy, del_on_accuracy and is_contaminated, which is True if every cell is
+        flagged.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, or a count is not an integer.
-        ValueError: When the frame or `by` is empty, and for what `contamination_flags` refuses.
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame, or a count is not an integer.
+        ValueError: If the frame or `by` is empty, or `contamination_flags` rejects the counts.
 
     Notes:
-        Asking for every cell keeps a single weak prompt style from damning a database; the counts
-        of flagged cells are there for a stricter rule.
+        All cells must be flagged so that a single weak prompt style is not sufficient; use the
+        counts of flagged cells for a stricter rule.
 
     References:
         arXiv 2607.00605, table 5; see `contamination_flags`.
@@ -132,7 +133,7 @@ def contamination_by(
     """
     keys = grouping_columns(by, _RESULTS)
     if not keys:
-        raise ValueError("by must name the columns that make a database; got none")
+        raise ValueError("by must name the columns that identify a database; it is empty")
     needed = [*keys, full_correct, del_on_correct, n]
     check_frame(frame, needed, options="by, full_correct, del_on_correct or n", row="cell")
     flags = contamination_flags(
@@ -160,18 +161,18 @@ def contamination_by(
 def _counts(values: npt.ArrayLike, name: str) -> Integers:
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, one value a cell; got {array.shape}")
+        raise ValueError(f"{name} must be one-dimensional, one value per cell; got {array.shape}")
     if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"{name} must hold integer counts; got dtype {array.dtype}")
+        raise TypeError(f"{name} must be integer counts; got dtype {array.dtype}")
     if (array < 0).any():
         cell = int(np.argmax(array < 0))
         raise ValueError(f"{name}[{cell}] must be a count of at least 0; got {array[cell]}")
     return array.astype(np.int64)
 
 
-# Rates printed in full carry the rounding of a division and of its printing.
+# Rates in full precision have the rounding errors of a division and of its printing.
 _FULL_PRECISION = 1e-9
-# More candidates than this cannot leave a single table.
+# With more candidates than this, more than one table is possible.
 _MAX_CANDIDATES = 10_000
 
 
@@ -180,13 +181,14 @@ def recover_table(
 ) -> PairedTable:
     """Recover a, b, c and d from the rates of an audit of forgetting.
 
-    b = n R, a = n p(DEL-ON) - b, c = n L - a, d = n - a - b - c, each a whole number.
+    b = n R, a = n p(DEL-ON) - b, c = n L - a, d = n - a - b - c, each an integer.
 
     Args:
-        n: Number of facts asked under both DEL-ON and DEL-OFF.
-        del_on: p(DEL-ON), share right under DEL-ON, in [0, 1].
-        leakage: L = p(DEL-OFF), share right under DEL-OFF, in [0, 1].
-        retrieval_mediated: R, share right under DEL-ON and wrong under DEL-OFF, in [0, 1].
+        n: Number of facts queried under both DEL-ON and DEL-OFF.
+        del_on: p(DEL-ON), proportion correct under DEL-ON, in [0, 1].
+        leakage: L = p(DEL-OFF), proportion correct under DEL-OFF, in [0, 1].
+        retrieval_mediated: R, proportion correct under DEL-ON and incorrect under DEL-OFF, in
+            [0, 1].
         decimals: Number of decimals to which the rates were rounded; None for rates in full
             precision.
 
@@ -194,15 +196,15 @@ def recover_table(
         The table, DEL-ON first: `both` is a, `first_only` b, `second_only` c, `neither` d.
 
     Raises:
-        TypeError: When `n` or `decimals` is not an integer.
-        ValueError: When a rate is not in [0, 1]; when no whole count over `n` rounds to a rate, or
-            the counts would make a cell negative, so that the rates cannot belong together; or when
-            several tables round to these rates, so that more decimals are needed.
+        TypeError: If `n` or `decimals` is not an integer.
+        ValueError: If a rate is not in [0, 1]; if no integer count over `n` rounds to a rate, or
+            the counts would make a cell negative, so that the rates are not of the same facts; or
+            if several tables round to these rates, so that more decimals are needed.
 
     Notes:
-        A rate rounded half up, half down or half to even is accepted. With d decimals the table is
-        unique up to n = 10^d - 1. The rates must come from the same verdicts: exact match for one
-        and containment for another may give whole counts all the same, which mean nothing.
+        Rates rounded half up, half down or half to even are accepted. With d decimals the table is
+        unique up to n = 10^d - 1. The rates must come from the same labels: exact match for one and
+        containment for another may also give integer counts, which are meaningless.
 
     References:
         arXiv 2607.00605, proposition C.2, eq. 3.
@@ -213,7 +215,7 @@ def recover_table(
     """
     n = check_count(n, "n")
     if n == 0:
-        raise ValueError("n must be at least 1: no rate of no facts is defined")
+        raise ValueError("n must be at least 1: a rate of 0 facts is undefined")
     margin = _FULL_PRECISION
     if decimals is not None:
         margin += 0.5 * 10.0 ** -check_count(decimals, "decimals")
@@ -222,7 +224,7 @@ def recover_table(
     n_candidates = math.prod(len(candidates) for candidates in counts)
     if n_candidates > _MAX_CANDIDATES:
         raise ValueError(
-            f"{n_candidates} triples of counts over {n} facts round to these rates: give more "
+            f"{n_candidates} triples of counts over {n} facts round to these rates: pass more "
             "decimals"
         )
     tables = {
@@ -234,13 +236,13 @@ def recover_table(
     possible = sorted(cells for cells in tables if min(cells) >= 0)
     if not possible:
         raise ValueError(
-            f"the rates cannot belong to the same {n} facts: a, b, c, d would be {min(tables)}; "
-            "check that all three come from the same verdicts"
+            f"the rates cannot be of the same {n} facts: a, b, c, d would be {min(tables)}; "
+            "check that all three come from the same correctness labels"
         )
     if len(possible) > 1:
         raise ValueError(
             f"{len(possible)} tables of {n} facts round to these rates, from {possible[0]} to "
-            f"{possible[-1]}: give more decimals"
+            f"{possible[-1]}: pass more decimals"
         )
     return table_of(possible[0])
 
@@ -251,20 +253,20 @@ def decomposition_residual(
     """Return p(DEL-ON) - (L + R - I), which is 0 for rates of the same facts.
 
     Args:
-        del_on: p(DEL-ON), share right under DEL-ON.
-        leakage: L, share right under DEL-OFF.
-        retrieval_mediated: R, share right under DEL-ON and wrong under DEL-OFF.
-        interference: I = c/n, share wrong under DEL-ON and right under DEL-OFF. Left out, the
-            result is -c/n: what the stack L + R overstates.
+        del_on: p(DEL-ON), proportion correct under DEL-ON.
+        leakage: L, proportion correct under DEL-OFF.
+        retrieval_mediated: R, proportion correct under DEL-ON and incorrect under DEL-OFF.
+        interference: I = c/n, proportion incorrect under DEL-ON and correct under DEL-OFF. If it is
+            omitted, the result is -c/n: L + R exceeds p(DEL-ON) by c/n.
 
     Returns:
-        The residual, in [-1, 1] for rates of the same facts; 0 up to rounding where all is right.
+        The residual, in [-1, 1] for rates of the same facts; 0 up to rounding if all are correct.
 
     Raises:
-        ValueError: When a rate is not in [0, 1].
+        ValueError: If a rate is not in [0, 1].
 
     Notes:
-        Adding up rates of groups with their numbers of facts as weights keeps the identity.
+        The identity also applies to averages of groups weighted by their numbers of facts.
 
     References:
         arXiv 2607.00605, proposition C.1, eq. 2.
@@ -287,20 +289,20 @@ def decomposition_residual(
 
 
 def _check_rate(name: str, rate: float) -> None:
-    """Refuse what is not a share, NaN included."""
+    """Raise an error if a rate is not in [0, 1] or is NaN."""
     if not 0.0 <= rate <= 1.0:
         raise ValueError(f"{name} must be a rate in [0, 1]; got {rate!r}")
 
 
 def _whole_counts(name: str, rate: float, n: int, margin: float) -> range:
-    """Return the counts whose share of n rounds to the rate."""
+    """Return the counts whose proportion of n rounds to the rate."""
     _check_rate(name, rate)
     low, high = math.ceil(n * (rate - margin)), math.floor(n * (rate + margin))
     counts = range(max(low, 0), min(high, n) + 1)
     if not counts:
         nearest = round(n * rate)
         raise ValueError(
-            f"{name}={rate!r} cannot come from whole counts of {n} facts: the nearest is "
-            f"{nearest} of them, {nearest / n:.6g}; check n, and decimals where it is rounded"
+            f"{name}={rate!r} cannot come from integer counts of {n} facts: the nearest is "
+            f"{nearest} of them, {nearest / n:.6g}; check n, and decimals if it is rounded"
         )
     return counts

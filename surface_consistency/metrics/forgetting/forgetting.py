@@ -1,30 +1,30 @@
-"""What survives the deletion of facts, and through which mechanism: L, R, I and A."""
+"""Facts that survive deletion, and the mechanism by which they do: L, R, I and A."""
 
 import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.metrics import _inputs
-from surface_consistency.metrics.paired.paired_tables import share_of_cells
+from surface_consistency.metrics.paired.paired_tables import proportion_of_cells
 
 
 def leakage(del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise") -> float:
     """Return L, the proportion of deleted facts answered correctly without retrieval.
 
     Args:
-        del_off: Verdicts with the fact deleted and retrieval off, shape `(n_facts,)`: True or
-            False, 1 or 0, and None, NaN or `pandas.NA` if an answer was not scored.
-        missing: "raise" refuses missing verdicts; "drop" leaves such facts out, with an
+        del_off: Correctness labels with the fact deleted and retrieval off, shape `(n_facts,)`:
+            True or False, 1 or 0, and None, NaN or `pandas.NA` if an answer was not scored.
+        missing: "raise" raises an error if a label is missing; "drop" excludes such facts, with an
             `UnscoredWarning`.
 
     Returns:
-        L = mean [Y(DEL-OFF) = o], in [0, 1]; lower means that the parameters know less.
+        L = mean [Y(DEL-OFF) = o], in [0, 1]; lower means that fewer facts are in the parameters.
 
     Raises:
-        ValueError: When the input is not one-dimensional, a value is not a verdict, or (under
-            "raise") missing.
+        ValueError: If the input is not one-dimensional, a value is not a correctness label, or
+            (under "raise") missing.
 
     Notes:
-        The accuracy with retrieval on is L + R - I, never L + R alone. NaN, with an
+        The accuracy with retrieval on is L + R - I, not L + R. NaN, with an
         `UndefinedMetricWarning`, without a fact. For intervals and groups use `forgetting_by`.
 
     References:
@@ -35,25 +35,25 @@ def leakage(del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise")
         0.25
     """
     names = ("del_off", "del_off")
-    return share_of_cells((0,), del_off, del_off, missing=missing, names=names)
+    return proportion_of_cells((0,), del_off, del_off, missing=missing, names=names)
 
 
 def retrieval_mediated(
     del_on: npt.ArrayLike, del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> float:
-    """Return R, the proportion of deleted facts answered correctly with retrieval alone.
+    """Return R, the proportion of deleted facts answered correctly only with retrieval.
 
     Args:
-        del_on: Verdicts with the fact deleted and retrieval on, shape `(n_facts,)`, as in
+        del_on: Correctness labels with the fact deleted and retrieval on, shape `(n_facts,)`, as in
             `leakage`.
-        del_off: Verdicts on the same facts with retrieval off.
+        del_off: Labels of the same facts with retrieval off.
         missing: As in `leakage`.
 
     Returns:
         R = mean [Y(DEL-ON) = o and Y(DEL-OFF) != o], in [0, 1].
 
     Raises:
-        ValueError: As in `leakage`, and when the lengths differ.
+        ValueError: As in `leakage`, and if the lengths differ.
 
     Notes:
         As in `leakage`.
@@ -65,7 +65,7 @@ def retrieval_mediated(
         >>> retrieval_mediated([1, 1, 0, 0], [1, 0, 1, 0])
         0.25
     """
-    return share_of_cells((1,), del_on, del_off, missing=missing, names=("del_on", "del_off"))
+    return proportion_of_cells((1,), del_on, del_off, missing=missing, names=("del_on", "del_off"))
 
 
 def interference(
@@ -85,7 +85,7 @@ def interference(
         ValueError: As in `retrieval_mediated`.
 
     Notes:
-        As in `leakage`. The paper gives c / n a formula, not a name; a later audit by the same
+        As in `leakage`. The paper gives the formula c / n without a name; a later audit by the same
         authors reports it.
 
     References:
@@ -95,7 +95,7 @@ def interference(
         >>> interference([1, 1, 0, 0], [1, 0, 1, 0])
         0.25
     """
-    return share_of_cells((2,), del_on, del_off, missing=missing, names=("del_on", "del_off"))
+    return proportion_of_cells((2,), del_on, del_off, missing=missing, names=("del_on", "del_off"))
 
 
 def artifact_rate(
@@ -107,7 +107,7 @@ def artifact_rate(
     """Return A, the proportion answered correctly without a gold-equivalent candidate.
 
     Args:
-        del_on: Verdicts with the fact deleted and retrieval on, as in `leakage`.
+        del_on: Correctness labels with the fact deleted and retrieval on, as in `leakage`.
         gold_retrieved: G(f) of each fact: whether a retained candidate of the trace of the DEL-ON
             answer was gold-equivalent.
         missing: As in `leakage`.
@@ -119,8 +119,8 @@ def artifact_rate(
         ValueError: As in `retrieval_mediated`.
 
     Notes:
-        As in `leakage`. If no fact leaks and no retained candidate is gold-equivalent, R = A fact
-        by fact, so that A carries no information of its own.
+        As in `leakage`. If no fact leaks and no retained candidate is gold-equivalent, R = A for
+        each fact, so that A carries no additional information.
 
     References:
         arXiv 2607.00605, proposition 6.1.
@@ -130,7 +130,7 @@ def artifact_rate(
         0.25
     """
     names = ("del_on", "gold_retrieved")
-    return share_of_cells((1,), del_on, gold_retrieved, missing=missing, names=names)
+    return proportion_of_cells((1,), del_on, gold_retrieved, missing=missing, names=names)
 
 
 def fact_counts(
@@ -142,10 +142,10 @@ def fact_counts(
     missing: _inputs.MissingPolicy,
     names: tuple[str, str, str, str],
 ) -> tuple[_inputs.Integers, _inputs.Flags]:
-    """Read the verdicts of facts; return their counts, and which facts lack nothing.
+    """Read the labels of facts; return their counts, and which facts have no missing value.
 
-    The counts have shape `(n_facts, 10)`, each 0 or 1: a, b, c, d and artifacts, then the same of
-    facts right under FULL; zeros if not scored.
+    The counts have shape `(n_facts, 10)`, each 0 or 1: a, b, c, d and artifacts, then the same for
+    facts correct under FULL; zeros if not scored.
     """
     cells = _inputs.outcome_cells(del_on, del_off, missing=missing, names=(names[0], names[1]))
     is_scored = cells != _inputs.MISSING
@@ -161,7 +161,7 @@ def fact_counts(
         is_traced = codes == 1
     counts = np.zeros((cells.size, 10), dtype=np.int64)
     counts[:, :4] = cells[:, None] == np.arange(4)
-    # Cells 0 and 1 are right under DEL-ON.
+    # Cells 0 and 1 are correct under DEL-ON.
     counts[:, 4] = (cells <= 1) & ~is_traced
     counts[~is_scored] = 0
     counts[:, 5:] = counts[:, :5] * is_known[:, None]
@@ -171,11 +171,11 @@ def fact_counts(
 def _codes(
     values: npt.ArrayLike, name: str, like: str, n_facts: int, missing: _inputs.MissingPolicy
 ) -> _inputs.Codes:
-    """Read a vector beside the two verdicts."""
+    """Read a vector with one value per fact."""
     codes = _inputs.verdict_codes(values, name)
     if codes.size != n_facts:
         raise ValueError(
-            f"{name} must hold one value a fact, as {like} does; got {codes.size} and {n_facts}"
+            f"{name} must have one value per fact, as {like}; got {codes.size} and {n_facts}"
         )
-    _inputs.refuse_missing(codes == _inputs.MISSING, name, missing, rows="facts")
+    _inputs.check_complete(codes == _inputs.MISSING, name, missing, rows="facts")
     return codes

@@ -1,8 +1,8 @@
-"""The rates of an audit of forgetting as functions of summed counts, and for every group.
+"""The rates of an audit of forgetting, as functions of summed counts and for every group.
 
-Each rate maps an array whose last axis holds ten counts to an array without that axis: a, b, c, d
-and the artifacts of all facts, then the same five of the facts right under FULL. So one function
-serves one table, ten thousand resampled ones, and `cluster_bootstrap`.
+Each rate maps an array with ten counts along the last axis to an array without that axis: a, b, c,
+d and the artifacts of all facts, then the same five for facts correct under FULL. So the same
+function applies to one table, to ten thousand resamples, and in `cluster_bootstrap`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,12 @@ _FACTS = (1, 1, 1, 1, 0)
 
 
 def _of_all(*weights: int) -> CountRatio:
-    """Weigh the five counts of all facts, over all facts."""
+    """Return the weighted sum of the five counts of all facts, divided by all facts."""
     return CountRatio(numerator=(*weights, *_NONE), denominator=(*_FACTS, *_NONE))
 
 
 def _given_full(*weights: int) -> CountRatio:
-    """Weigh the five counts of the facts right under FULL, over these facts."""
+    """Return the weighted sum of the five counts of facts correct under FULL, divided by them."""
     return CountRatio(numerator=(*_NONE, *weights), denominator=(*_NONE, *_FACTS))
 
 
@@ -44,8 +44,8 @@ DELETION_RATES: Mapping[str, CountRatio] = MappingProxyType(
         "accuracy_difference": _of_all(0, -1, 1, 0, 0),
     }
 )
-"""L, R, I, p(DEL-ON) and L less p(DEL-ON), which the test is of: rates that two states are enough
-for; `leakage`, `retrieval_mediated` and `interference` document the first three."""
+"""L, R, I, p(DEL-ON) and the tested difference L minus p(DEL-ON), which need only two states;
+`leakage`, `retrieval_mediated` and `interference` document the first three."""
 
 TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType({"artifact_rate": _of_all(0, 0, 0, 0, 1)})
 """A, which needs retrieval traces."""
@@ -84,45 +84,45 @@ def forgetting_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute L, R, I and A of each group, with intervals and a test that respect clusters.
+    """Compute L, R, I and A of each group, with cluster-robust intervals and a test.
 
     Args:
-        frame: One row a deleted fact under one prompt, with the columns named below.
-        by: Columns that make the groups, such as topology; none gives one row for all.
-        del_on: Column of verdicts with the fact deleted and retrieval on.
-        del_off: Column of verdicts with the fact deleted and retrieval off.
-        full: Column of verdicts with the database whole; None where it was not asked.
-        gold_retrieved: Column that says whether a retained candidate was gold-equivalent; None
-            without traces.
-        cluster: Column of what intervals take as a whole: the fact, since it stands under several
-            prompts; None takes each row for a cluster of its own.
+        frame: One row per deleted fact and prompt, with the columns named below.
+        by: Columns of the groups, such as topology; an empty tuple gives one row for all.
+        del_on: Column of correctness labels with the fact deleted and retrieval on.
+        del_off: Column of labels with the fact deleted and retrieval off.
+        full: Column of labels with the complete database; None if it was not evaluated.
+        gold_retrieved: Column with True or False, whether a retained candidate was gold-equivalent;
+            None without traces.
+        cluster: Column of the clusters: the fact, because it occurs under several prompts; None
+            makes each row a separate cluster.
         test: Form of the test of DEL-ON against DEL-OFF, as in `paired_by`.
-        intervals: How intervals are made; each group derives its own seed.
-        missing: "drop" leaves out rows that lack a value, with a count in `n_missing` and an
-            `UnscoredWarning`; "raise" refuses them.
+        intervals: Options of the intervals; each group derives its own seed.
+        missing: "drop" excludes rows with a missing value, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" raises an error.
 
     Returns:
-        One row a group, sorted by label: the columns `by`; both (a), first_only (b), second_only
+        One row per group, sorted by label: the columns `by`; both (a), first_only (b), second_only
         (c), neither (d); artifacts (with `gold_retrieved`), full_correct and full_flag (with
-        `full`, see `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than
-        20), not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
+        `full`, see `contamination_flags`); n, n_clusters, few_clusters (fewer than 20),
+        not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
         `<rate>_low`, `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy,
-        accuracy_difference (L less p(DEL-ON), which the test is of), and as far as known
-        artifact_rate, full_accuracy and the rates given FULL, with `<rate>_n` and
-        `<rate>_n_clusters`, the prompts correct under FULL and their clusters;
-        n_effective_clusters, as in `paired_by`; statistic, p_value, test. Rates are fractions.
+        accuracy_difference (L minus p(DEL-ON), which is tested), and if available artifact_rate,
+        full_accuracy and the rates given FULL, with `<rate>_n` and `<rate>_n_clusters`, the numbers
+        of prompts correct under FULL and of their clusters; n_effective_clusters, as in
+        `paired_by`; statistic, p_value, test. Rates are fractions.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame.
-        ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame.
+        ValueError: If the frame is empty, a label is not binary or (under "raise") missing, a
             cluster id is missing, `test` is unknown, or an option is out of range.
 
     Notes:
-        Undefined rates are NaN, and so are the bounds and the test of a group whose clusters are
-        too few, as in `paired_by`; one `UndefinedMetricWarning` names them all.
-        Where no fact leaks, the interval of L is Wilson's for as many trials as there are clusters.
-        Rows that repeat others are counted in a `DataWarning`, as by `paired_by`.
+        Undefined rates are NaN, and so are the bounds and the test of a group with too few
+        clusters, as in `paired_by`; one `UndefinedMetricWarning` lists them all. If no fact leaks,
+        the interval of L is Wilson's with clusters as trials. Rows that repeat others are counted
+        in a `DataWarning`, as by `paired_by`.
 
     References:
         arXiv 2607.00605, tables 5 and 6, figures 3, 4 and 7, appendix D.1.
@@ -166,7 +166,7 @@ def forgetting_by(
     warn_unscored(n_missing, len(frame), what="facts", stacklevel=2)
 
     def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
-        """Return the counts, the test and the sums of the clusters of a group."""
+        """Return the counts, the test and the sums per cluster of a group."""
         scored = positions[is_scored[positions]]
         counts = cluster_sums(facts[scored], clusters[scored])
         totals = counts.sum(axis=0).astype(int).tolist()

@@ -1,7 +1,7 @@
-"""Is a fact that was taken out of the weights still answered, under any form?
+"""Test whether facts removed from the weights of a model are still answered, under any form.
 
-A model that was unlearned or edited is held against a reference that never saw the facts, question
-by question: what the reference answers as well needed no teaching.
+An unlearned or edited model is compared with a reference that never saw the facts, question by
+question: questions that the reference also answers correctly need no training on the facts.
 """
 
 import math
@@ -58,37 +58,38 @@ def unlearning_by(
     """Compare an unlearned or edited model with a reference, in each group of questions.
 
     Args:
-        frame: One row a question, with the columns named below.
-        by: Columns that make the groups, such as the model and the form of the question.
-        first: Column of verdicts on the unlearned model: True or False, 1 or 0, None or NaN.
-        second: Column of verdicts on the reference: a model that never saw the facts; for what
-            should be kept, the original model.
-        cluster: Column of what intervals and tests take whole, such as the person; None takes each
-            row for a cluster of its own.
-        pair: Column of question ids, to make sure that none stands twice in a group.
-        margin: Difference of two rates that counts as none, a fraction in (0, 1).
-        intervals: How intervals are made.
+        frame: One row per question, with the columns named below.
+        by: Columns of the groups, such as the model and the form of the question.
+        first: Column of correctness labels of the unlearned model: True or False, 1 or 0, None or
+            NaN.
+        second: Column of labels of the reference: a model that never saw the facts; for facts that
+            should be retained, the original model.
+        cluster: Column of the clusters of intervals and tests, such as the person; None makes each
+            row a separate cluster.
+        pair: Column of question ids, to check that none occurs twice in a group.
+        margin: Equivalence margin of the two rates, a fraction in (0, 1).
+        intervals: Options of the intervals.
 
     Returns:
-        One row a group, as of `paired_by`: counts (first is the unlearned model), each rate of
-        `UNLEARNING_RATES` with `_low` and `_high`, `p_value` (two-sided, of no excess: of the t
-        whose interval is that of excess), margin, and the one-sided p-values of the same t:
-        `p_above` (small: the excess is more than the margin), `p_not_above` (small: less than the
-        margin), `p_not_below` (small: no deficit as large as the margin) and `p_equivalent`, the
-        larger of the last two; and what would decide, at half of 1 minus the level of the
-        intervals: `least_margin` (the margin above which p_equivalent is below it: the farther end
-        of the interval of excess) and `clusters_needed` (with so many clusters, of the excess and
-        the spread that these have, p_equivalent or p_above is below it, at least 4; NaN where the
-        deficit is not below the margin, so that no number would do). NaN where nothing can be
-        inferred, with the reason in not_inferred.
+        One row per group, as in `paired_by`: counts (first is the unlearned model), each rate of
+        `UNLEARNING_RATES` with `_low` and `_high`, `p_value` (two-sided, of no excess, from the t
+        of the interval of excess), margin, and one-sided p-values from the same t. A small
+        `p_above` means that the excess is above the margin, a small `p_not_above` that it is below
+        the margin, a small `p_not_below` that no deficit is as large as the margin; `p_equivalent`
+        is the larger of the last two. At half of 1 minus the level of the intervals,
+        `least_margin` is the smallest margin for which p_equivalent is significant, the limit of
+        the interval of excess farther from 0; and `clusters_needed` is the number of clusters with
+        which p_equivalent or p_above would be significant, given the same excess and spread, at
+        least 4 (NaN if the deficit is at least the margin, so that no number is sufficient).
+        Values that cannot be inferred are NaN, with the reason in not_inferred.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        ValueError: When the margin is not in (0, 1), and as `paired_by`.
+        ColumnNotFoundError: If a named column is not in the frame.
+        ValueError: If the margin is not in (0, 1), and as `paired_by`.
 
     Notes:
-        Questions without a verdict on either model are left out, with an `UnscoredWarning`. The
-        tests of resampled intervals are NaN: they would be of another inference.
+        Questions without a label of either model are excluded, with an `UnscoredWarning`. With
+        resampled intervals the tests are NaN, because they come from another inference.
 
     References:
         arXiv 2607.00605, proposition C.1, with the reference in the place of DEL-OFF; D. J.
@@ -103,7 +104,7 @@ def unlearning_by(
     """
     if not 0.0 < margin < 1.0:
         raise ValueError(
-            f"margin must be above 0 and below 1, as 0.05 for 5 points; got {margin!r}"
+            f"margin must be above 0 and below 1, such as 0.05 for 5 points; got {margin!r}"
         )
     keys = grouping_columns(by, ("p_value", "margin", *_TESTS, *_DECIDES))
     table = paired_by(
@@ -129,7 +130,7 @@ def unlearning_by(
 
 
 def _tests(counts: np.ndarray, margin: float, intervals: Intervals) -> dict[str, float]:
-    """Test the excess against the margin, both ways, and tell what would decide."""
+    """Test the excess against the margin in both directions, with margin and clusters needed."""
     inferred = None
     if len(counts) and intervals.method == "auto":
         inferred = cluster_t(UNLEARNING_RATES["excess"].parts, counts.astype(np.float64))
@@ -148,11 +149,11 @@ def _tests(counts: np.ndarray, margin: float, intervals: Intervals) -> dict[str,
 
 
 def _clusters_needed(inferred: ClusterT, n_clusters: int, margin: float, level: float) -> float:
-    """Return with how many clusters the value would lie on one side of the margin."""
+    """Return the number of clusters for which the value would be on one side of the margin."""
     value = float(inferred.value)
     if value <= -margin or value == margin:
         return math.nan
-    # The variance of a mean falls with the number of clusters, and t rises with its root.
+    # The variance of a mean is inverse to the number of clusters, and t increases with its root.
     nulls = (margin,) if value > margin else (-margin, margin)
     least_t = min(abs(float(inferred.t(null))) for null in nulls)
     quantile = float(t_quantile(inferred.df, level))
@@ -160,7 +161,7 @@ def _clusters_needed(inferred: ClusterT, n_clusters: int, margin: float, level: 
 
 
 def _p_more(inferred: ClusterT, null: float) -> float:
-    """Return the one-sided p-value that is small where the value is more than `null`."""
+    """Return the one-sided p-value that is small if the value is above `null`."""
     half = float(inferred.p_value(null)) / 2.0
     return half if float(inferred.value) > null else 1.0 - half
 
@@ -172,41 +173,42 @@ def unlearning_verdict(
     excluded: Collection[str] = (),
     confidence: float = 0.95,
 ) -> dict[str, Any]:
-    """Conclude from the forms of a question together, with each one-sided test at 2.5 %.
+    """Conclude from all forms of a question jointly, with each one-sided test at 2.5 %.
 
-    So a form is equivalent if its 95 % interval of excess lies within the margin, and leaks if,
-    alone, it lies above.
+    So a form is equivalent if its 95 % interval of excess is within the margin, and a single form
+    leaks if the interval is above it.
 
     Args:
         table: One row per measured form, as from `unlearning_by` with `by="form"`.
-        plain: The form that was unlearned, or that the field's tests ask.
-        excluded: Forms that cannot show forgetting, since the original is not shown to know the
-            facts under them; the others are tested. An excess under them counts.
+        plain: The form that was unlearned, or that standard tests use.
+        excluded: Forms that cannot show forgetting, because it is not established that the original
+            model answers the facts under them; the others are tested. An excess under them counts.
         confidence: Confidence level of the intervals of the table; each one-sided test is at half
             of 1 minus it.
 
     Returns:
-        verdict: "forgotten" if every tested form shows equivalence to the reference, within the
-        margin both ways, and no measured form an excess; "equivalent" if every tested form shows
-        equivalence, but an excess is statistically significant; "hidden" if the plain form is
-        tested and shows equivalence, and another form an excess above the margin; "not forgotten"
-        if such an excess is shown of the plain form, or of another without equivalence of the plain
-        one; "not inferred" if nothing can be inferred of any form; else "cannot tell".
+        verdict: "forgotten" if every tested form is equivalent to the reference, within the margin
+        in both directions, and no measured form has a significant excess; "equivalent" if every
+        tested form is equivalent, but an excess is statistically significant; "hidden" if the plain
+        form is tested and equivalent, and another form has an excess significantly above the
+        margin; "not forgotten" if the plain form has such an excess, or another form has and the
+        plain one is not equivalent; "not inferred" if nothing can be inferred for any form; else
+        "cannot tell".
         tested: the forms that are not excluded; leaking: the forms with an excess above the margin,
         after Holm's correction for all measured forms; above and below: the forms whose interval of
         excess is above or below 0; not_inferred: the forms without an interval; unclear: the other
-        tested forms, which show neither an excess above the margin nor equivalence; least_margin:
-        the margin above which every tested form would be equivalent; clusters_needed: with so many
-        clusters each unclear form would be clear, given the same excess and spread between
-        clusters. The last two are NaN if no form decides them, or one is not inferred.
+        tested forms, with neither an excess above the margin nor equivalence; least_margin: the
+        margin above which every tested form would be equivalent; clusters_needed: the number of
+        clusters with which each unclear form would be decided, given the same excess and spread
+        between clusters. The last two are NaN if no form determines them, or one is not inferred.
 
     Raises:
-        ColumnNotFoundError: When a column of `unlearning_by` is missing.
+        ColumnNotFoundError: If a column of `unlearning_by` is missing.
 
     Notes:
-        That all forms show equivalence is an intersection of tests, which needs no correction.
-        Forms that are answered less often than by the reference by more than the margin are
-        unclear, and no number of clusters makes them equivalent. No row gives "cannot tell".
+        Equivalence of all forms is an intersection of tests, which needs no correction. Forms with
+        a lower accuracy than the reference by more than the margin are unclear, and no number of
+        clusters makes them equivalent. A table without rows gives "cannot tell".
 
     References:
         R. L. Berger, Technometrics 24, 1982 (intersection-union tests).
@@ -223,7 +225,7 @@ def unlearning_verdict(
     needed_columns = ("form", "p_above", "p_equivalent", "excess_low", "excess_high", *_DECIDES)
     if missing := [name for name in needed_columns if name not in table]:
         raise ColumnNotFoundError(
-            f"table has no column {', '.join(missing)}: give the table of unlearning_by, with "
+            f"table has no column {', '.join(missing)}: pass the table of unlearning_by, with "
             'by="form"'
         )
     level = (1.0 - confidence) / 2.0

@@ -1,1 +1,1 @@
-"""Any number of forms of an item."""
+"""Metrics of items with any number of forms."""

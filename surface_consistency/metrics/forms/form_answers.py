@@ -1,4 +1,4 @@
-"""Whether the forms of a fact get the same answer, beside whether they get the same verdict."""
+"""Agreement of the answers to the forms of a fact, in addition to that of correctness labels."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import pandas as pd
 
 from surface_consistency.metrics import _groups
 from surface_consistency.metrics._inputs import Floats, Integers
-from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
+from surface_consistency.metrics.forms._facts import check_unique_forms, fact_codes
 from surface_consistency.metrics.forms.variance_shares import squared_totals
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, group_values
@@ -20,7 +20,7 @@ _RATES = ("same_answer", "chance", "kappa")
 
 
 _MEAN_AGREEMENT = CountRatio(numerator=(0, 1), denominator=(1, 0))
-"""The agreement of facts over their number."""
+"""Mean agreement over facts."""
 
 
 def form_answers_by(
@@ -33,36 +33,37 @@ def form_answers_by(
     cluster: str | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Compute how often two forms of a fact get the same answer, and how often by chance.
+    """Compute how often two forms of a fact have the same answer, observed and by chance.
 
     Args:
-        frame: One row a fact and form, with the columns named below.
-        by: Columns that make the groups.
+        frame: One row per fact and form, with the columns named below.
+        by: Columns of the groups.
         item: Column of the fact.
         form: Column of the form.
-        answer: Column of what is compared: an answer in normal form, a candidate, an entity. Two
-            answers are the same if they are equal; None and NaN are no answer.
-        cluster: Column of what intervals take as a whole; None takes facts.
-        intervals: How intervals are made.
+        answer: Column of the compared values: a normalised answer, a candidate, an entity. Two
+            answers are the same if they are equal; None and NaN are missing.
+        cluster: Column of the clusters; None makes each fact a cluster.
+        intervals: Options of the intervals.
 
     Returns:
-        One row a group: the columns `by`; n_items (with two answers or more), n_answers of these,
-        n_single (facts with fewer, left out), n_missing, n_clusters, not_inferred; same_answer, the
-        probability that two random forms of a fact have one answer, a mean over facts; chance, the
-        same of two random answers of all; kappa, (same_answer - chance) / (1 - chance), NaN where
-        all answers are one; with `_low` and `_high`.
+        One row per group: the columns `by`; n_items (facts with two or more answers), n_answers of
+        these, n_single (excluded facts with fewer), n_missing, n_clusters, not_inferred;
+        same_answer, the probability that two random forms of a fact have the same answer, averaged
+        over facts; chance, the same for two random answers of all facts; kappa, (same_answer -
+        chance) / (1 - chance), NaN if all answers are equal; with `_low` and `_high`.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        ValueError: When the frame is empty, a form stands twice for a fact, a fact belongs to two
+        ColumnNotFoundError: If a named column is not in the frame.
+        ValueError: If the frame is empty, a form occurs twice for a fact, a fact belongs to two
             clusters, or an id is missing.
 
     Notes:
-        Two different wrong answers agree in their verdicts and not here, so that with one accepted
-        answer a fact the agreement of verdicts is never the lower of the two. Who answers all with
-        one word has same_answer 1 and no kappa. Answers in other scripts or languages are never
-        equal as text: compare candidates or entities there. Published numbers that pool the pairs
-        of forms, instead of averaging over facts, differ where facts have unequal numbers of forms.
+        Two different incorrect answers have equal correctness labels, but are not the same answer.
+        So with one accepted answer per fact, the agreement of labels is at least as high as
+        same_answer. A model that always gives the same word has a same_answer of 1 and no kappa.
+        Answers in different scripts or languages are never equal as text: compare candidates or
+        entities there. Published numbers that pool the pairs of forms, instead of averaging over
+        facts, differ if facts have unequal numbers of forms.
 
     References:
         Y. Elazar et al., TACL 2021, arXiv 2102.01017 (consistency of answers); J. L. Fleiss,
@@ -79,12 +80,12 @@ def form_answers_by(
     columns = [*_COUNTS, *_groups.bound_columns(_RATES)]
     keys = _groups.grouping_columns(by, columns)
     needed = [*dict.fromkeys([*keys, item, form, answer, cluster or item])]
-    _groups.check_frame(frame, needed, options="by, fact, form, answer or cluster", row="form")
+    _groups.check_frame(frame, needed, options="by, item, form, answer or cluster", row="form")
     answers, _ = pd.factorize(frame[answer])
     facts, clusters = fact_codes(frame, [item], cluster)
     rows = []
     for key, where in _groups.group_positions(frame, keys).items():
-        refuse_repeats(frame, where, facts, [item, form], _groups.group_name(keys, key))
+        check_unique_forms(frame, where, facts, [item, form], _groups.group_name(keys, key))
         row = _group(facts[where], answers[where], clusters[where], intervals)
         rows.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(rows, columns=[*keys, *columns])
@@ -134,7 +135,7 @@ def _group(
     known = not agreement.not_inferred
     ends = np.where(known, np.stack(bounds), math.nan)
     if known and np.isnan(ends[0, 1]):
-        row["not_inferred"] = "kappa: all answers are one, or all clusters alike"
+        row["not_inferred"] = "kappa: all answers or all clusters are equal"
     row |= {"same_answer": agreement.value, "chance": chance[0], "kappa": kappa[0]}
     row |= {"same_answer_low": agreement.low, "same_answer_high": agreement.high}
     row |= {"chance_low": max(ends[0, 0], 0.0) if known else math.nan}
@@ -143,24 +144,24 @@ def _group(
 
 
 def rank_agreement(first: Sequence[Sequence[object]], second: Sequence[Sequence[object]]) -> Floats:
-    """Compute RankC: how alike two forms rank the candidates of each item.
+    """Compute RankC, the similarity of the rankings of candidates under two forms, per item.
 
     Args:
-        first: The candidates of each item as the first form ranks them, the most probable first.
-        second: The same candidates as the second form ranks them.
+        first: The candidates of each item, ranked by the first form, most probable first.
+        second: The same candidates, ranked by the second form.
 
     Returns:
-        RankC of each item, in [0, 1], and its value by chance, shape `(n_items, 2)`.
+        RankC of each item, in [0, 1], and its expected value by chance, shape `(n_items, 2)`.
 
     Raises:
-        ValueError: When there are no items, the sequences differ in length, or the two rankings of
-            an item are not of the same candidates.
+        ValueError: If there are no items, the sequences differ in length, or the two rankings of an
+            item do not have the same candidates.
 
     Notes:
-        Of N candidates the overlap of the first j is weighted by softmax(N, N - 1, ..., 1): the
-        first alone weighs .63, so RankC is nearly whether both put the same candidate first. Two
-        random rankings have sum_j w_j j / N, which is 1 for one candidate, .63 for two and .16 for
-        ten: items with unequal numbers of candidates are to be compared over chance.
+        For N candidates the overlap of the first j is weighted by softmax(N, N - 1, ..., 1). The
+        first candidate has weight .63, so RankC mainly shows whether both rank the same one first.
+        Two random rankings have the expected value sum_j w_j j / N: 1 for one candidate, .63 for
+        two and .16 for ten. Compare items with unequal numbers of candidates relative to chance.
 
     References:
         J. Qi, R. Fernández and A. Bisazza, EMNLP 2023, arXiv 2310.10378, equation 1.
@@ -185,17 +186,17 @@ def rank_agreement(first: Sequence[Sequence[object]], second: Sequence[Sequence[
 def _rank_agreement(
     place: int, one: Sequence[object], other: Sequence[object]
 ) -> tuple[float, float]:
-    """Return RankC of one item, and what is expected of random rankings."""
+    """Return RankC of one item, and its expected value for random rankings."""
     n = len(one)
     if not n or set(one) != set(other) or not n == len(other) == len(set(one)):
         raise ValueError(
-            f"item {place}: both rankings must hold the same candidates, each once; got "
+            f"item {place}: both rankings must contain the same candidates, each once; got "
             f"{list(one)} and {list(other)}"
         )
     weights = np.exp(-np.arange(n, dtype=np.float64))
     weights /= weights.sum()
     where = {candidate: rank for rank, candidate in enumerate(other)}
-    # A candidate is among the first j of both from the later of its two ranks on.
+    # A candidate is among the first j of both for j from the larger of its two ranks.
     later = np.maximum(np.arange(n), [where[candidate] for candidate in one])
     overlap = np.cumsum(np.bincount(later, minlength=n)) / np.arange(1, n + 1)
     return float(weights @ overlap), float(weights @ np.arange(1, n + 1) / n)

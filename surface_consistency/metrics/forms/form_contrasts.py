@@ -1,4 +1,4 @@
-"""Two models, or any two groups, on the same facts in the same forms."""
+"""Compare two models, or any two groups, on the same facts in the same forms."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,20 +17,20 @@ from surface_consistency.metrics._groups import (
 )
 from surface_consistency.metrics._inputs import MISSING, verdict_codes
 from surface_consistency.metrics.comparison.comparisons import compare_models
-from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
+from surface_consistency.metrics.forms._facts import check_unique_forms, fact_codes
 from surface_consistency.metrics.forms.forms import fact_sums
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.reading import shown
 
 _RATES: Final = {"consistency": 6, "accuracy": 3, "all_correct": 7}
-"""Rates by their place among the sums of facts."""
+"""Rates by their column in the sums of facts."""
 _COLUMNS: Final = (
     *("a", "b", "rate", "n_items", "n_forms", "n_clusters", "not_inferred"),
     *("value_a", "value_b", "difference", "difference_low", "difference_high", "p_value"),
 )
 _COMPARED: Final = ("n_clusters", "not_inferred", *_COLUMNS[-4:])
-"""Columns as `compare_models` names them."""
+"""Columns with their names in `compare_models`."""
 _CELL: Final = ["fact", "cluster", "form"]
 
 
@@ -45,35 +45,35 @@ def form_contrasts(
     cluster: str | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Compare consistency, accuracy and all right of groups on the forms that both were judged in.
+    """Compare consistency, accuracy and all_correct between groups on their common forms.
 
     Args:
-        frame: One row a group, fact and form, with the columns named below.
+        frame: One row per group, fact and form, with the columns named below.
         between: Column of the groups, such as the model.
-        reference: The group that all others are compared with; None for every two.
-        item: Column of the fact, or columns that name it together.
+        reference: Group with which all others are compared; None compares every two groups.
+        item: Column of the fact, or columns that identify it together.
         form: Column of the form.
-        score: Column of verdicts: True or False, 1 or 0, None or NaN.
-        cluster: Column of what intervals take as a whole; None takes facts.
-        intervals: Level of the intervals.
+        score: Column of correctness labels: True or False, 1 or 0, None or NaN.
+        cluster: Column of the clusters; None makes each fact a cluster.
+        intervals: Confidence level of the intervals.
 
     Returns:
         Three rows for every two groups: a, b, rate ("consistency", "accuracy" or "all_correct");
-        n_items with two forms or more that both groups have verdicts in, n_forms of these,
-        n_clusters, not_inferred (why there is neither interval nor p-value; empty where there is);
-        value_a, value_b; difference, a less b, with difference_low and difference_high; p_value, of
-        the same t, and p_value_holm, Holm's over all rows.
+        n_items, the number of facts with two or more forms for which both groups have labels,
+        n_forms of these, n_clusters, not_inferred (why there is neither interval nor p-value; empty
+        if there is); value_a, value_b; difference, a minus b, with difference_low and
+        difference_high; p_value, from the same t, and p_value_holm, Holm's correction over all
+        rows.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        ValueError: When the frame is empty, a form stands twice for a fact of a group, a fact
-            belongs to two clusters, an id is missing, a verdict is not binary, or `reference` is no
-            group.
+        ColumnNotFoundError: If a named column is not in the frame.
+        ValueError: If the frame is empty, a form occurs twice for a fact of a group, a fact belongs
+            to two clusters, an id is missing, a label is not binary, or `reference` is not a group.
 
     Notes:
-        Rates are means over facts, so a difference is a mean of differences within facts; cells
-        that one group alone has a verdict in count for neither, so that unequal sets of forms do
-        not decide it.
+        Rates are means over facts, so a difference is a mean of differences within facts. A form
+        of a fact with a label in only one of the groups is excluded from both, so that unequal sets
+        of forms do not affect the difference.
 
     References:
         See `forms_by` for the rates, `compare_models` for the inference.
@@ -88,16 +88,16 @@ def form_contrasts(
     """
     facts = column_names(item)
     needed = [between, *facts, form, score, *filter(None, (cluster,))]
-    check_frame(frame, needed, options="between, fact, form, correct or cluster", row="form")
+    check_frame(frame, needed, options="between, item, form, score or cluster", row="form")
     if frame[between].isna().any():
         row = int(np.argmax(frame[between].isna()))
-        raise ValueError(f"column {shown(between)} names no group in row {row}: fill it in")
+        raise ValueError(f"column {shown(between)} is empty in row {row}: fill in its group")
     groups = list(dict.fromkeys(frame[between]))
     if reference is not None and reference not in groups:
         raise ValueError(f"reference must be one of {groups}; got {shown(reference)}")
     codes = fact_codes(frame, facts, cluster)
     for key, where in group_positions(frame, [between]).items():
-        refuse_repeats(frame, where, codes.facts, [*facts, form], group_name([between], key))
+        check_unique_forms(frame, where, codes.facts, [*facts, form], group_name([between], key))
     verdicts = verdict_codes(frame[score].array, score)
     cells = pd.DataFrame(
         {"fact": codes.facts, "cluster": codes.clusters, "form": frame[form].array, "_": verdicts}
@@ -117,7 +117,7 @@ def form_contrasts(
 def _compared(
     one: "pd.Series[Any]", other: "pd.Series[Any]", intervals: Intervals
 ) -> Iterator[dict[str, object]]:
-    """Compare two groups by each rate of the facts that both were asked in two forms or more."""
+    """Compare two groups by each rate, on facts with two or more forms that both have."""
     both = pd.concat({"a": one, "b": other}, axis=1, join="inner")
     sums = both.groupby(["fact", "cluster"], sort=False).agg({"a": "sum", "b": "sum"})
     n_forms = both.groupby(["fact", "cluster"], sort=False).size()
@@ -131,7 +131,7 @@ def _compared(
             for name, values in rates.items()
         )
         with warnings.catch_warnings():
-            # What cannot be inferred stands in the cells.
+            # Reasons for undefined results are in the cells.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             compared = compare_models(
                 scores, item="fact", cluster="cluster", baseline="b", intervals=intervals

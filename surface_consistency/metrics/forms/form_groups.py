@@ -1,4 +1,4 @@
-"""Metrics of many forms of a fact for every group of a tidy frame."""
+"""Metrics of many forms of a fact, for every group of a tidy frame."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics import _groups, _inputs
-from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
+from surface_consistency.metrics.forms._facts import check_unique_forms, fact_codes
 from surface_consistency.metrics.forms.forms import RepeatSums, fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import (
@@ -19,7 +19,7 @@ from surface_consistency.metrics.uncertainty.intervals import (
 )
 
 FormChoice: TypeAlias = Literal["fixed", "sample"]
-"""Whether intervals are about these very forms, or about forms like these."""
+"""Whether intervals generalise to the given forms only, or to forms like these."""
 
 _LEAST_FORMS = 4
 _TOO_FEW = f"at least {_LEAST_FORMS} forms are needed for an interval of forms like these"
@@ -48,75 +48,74 @@ def forms_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Measure for each group how alike the forms of a fact are answered.
+    """Compute for each group the agreement of the forms of a fact.
 
-    Of the m forms of a fact let k be right. The probability that two distinct forms agree is
-    (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency).
-    all_correct, all_incorrect and all_agree are the proportions of facts that are right, wrong, and
-    either, in all forms; accuracy is the mean over facts of the proportion of right forms.
+    Of the m forms of a fact let k be correct. The probability that two distinct forms agree is
+    (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency). all_correct,
+    all_incorrect and all_agree are the proportions of facts that are correct, incorrect, and
+    either, in all forms; accuracy is the mean over facts of the proportion of correct forms.
     within_item_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)),
-    p being the accuracy, in [0, 2]; intraclass_correlation, in [-1, 1], is that of a one-way
-    analysis of variance, ICC(1,1), in which facts with more forms weigh more.
+    in [0, 2], where p is the accuracy. intraclass_correlation, in [-1, 1], is ICC(1,1) of a one-way
+    analysis of variance, in which facts with more forms have more weight.
 
     Args:
-        frame: One row a fact and form, with the columns named below.
-        by: Columns that make the groups, such as the model; list cells as in `paired_by`.
-        item: Column of the fact, or columns that name it together.
+        frame: One row per fact and form, with the columns named below.
+        by: Columns of the groups, such as the model; list cells as in `paired_by`.
+        item: Column of the fact, or columns that identify it together.
         form: Column of the form: a surface, a permutation, a prompt style.
-        score: Column of verdicts: True or False, 1 or 0, None or NaN.
-        cluster: Column of what intervals take as a whole, such as the subject; None takes facts.
-        forms: Which question the intervals answer: "fixed", what other facts in these very forms
-            would give; "sample", what other facts in other forms like these would give, where all
-            facts share their forms, as languages or prompts. Forms that are templates of a relation
-            are others in each: there `cluster` names the relation, and covers both.
-        of: Adds all_correct_of, the share of facts that are right in so many forms drawn from
-            theirs, which may be compared between sets of unequal size; at least 1.
+        score: Column of correctness labels: True or False, 1 or 0, None or NaN.
+        cluster: Column of the clusters, such as the subject; None makes each fact a cluster.
+        forms: Population to which intervals generalise. "fixed": other facts in the given forms.
+            "sample": other facts in other forms like these, if all facts share their forms, such as
+            languages or prompts. Templates of a relation are different forms in each relation;
+            then use the relation as `cluster`, which covers both.
+        of: Adds all_correct_of, the probability that this number of forms, drawn from those of a
+            fact, are all correct; it is comparable between sets of unequal size. At least 1.
         repeat: Column of the number of a repeated answer to the same form, such as the run. Each
-            form then counts by the mean of its repeats: every metric is that expected of one repeat
-            per form, drawn independently. It excludes `forms="sample"` and `of`.
-        intervals: How intervals are made; each group derives its own seed.
-        missing: "drop" leaves out forms without a verdict, with a count in `n_missing` and an
-            `UnscoredWarning`; "raise" refuses them.
+            form then counts with the mean of its repeats: every metric is its expected value for
+            one repeat per form, drawn independently. Not possible with `forms="sample"` or `of`.
+        intervals: Options of the intervals; each group derives its own seed.
+        missing: "drop" excludes forms without a label, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" raises an error.
 
     Returns:
-        One row a group, sorted by label, with the columns `by`; n_items, n_forms (of these facts),
-        n_single (facts with fewer than two scored forms, left out), n_missing, n_clusters,
-        few_clusters (whether they are fewer than 20), not_inferred (why intervals are NaN; empty
-        where none is), n_undefined (the most resamples that left any
-        metric undefined); and `<metric>`,
-        `<metric>_low`, `<metric>_high` for accuracy, all_correct, all_incorrect, all_agree,
-        consistency, within_item_share, intraclass_correlation, and with `of` all_correct_of, to
-        which facts with fewer forms do not belong.
+        One row per group, sorted by label, with the columns `by`; n_items, n_forms (of these
+        facts), n_single (excluded facts with fewer than two scored forms), n_missing, n_clusters,
+        few_clusters (fewer than 20), not_inferred (why intervals are NaN; else empty),
+        n_undefined (maximum over metrics of the number of resamples in which the metric is
+        undefined); and `<metric>`, `<metric>_low`, `<metric>_high` for accuracy, all_correct,
+        all_incorrect, all_agree, consistency, within_item_share, intraclass_correlation, and with
+        `of` all_correct_of, which excludes facts with fewer forms.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is no DataFrame.
-        ValueError: When the frame is empty, a form stands twice for a fact within a group, a fact
-            belongs to two clusters, an id is missing, a verdict is not binary or (under "raise")
+        ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
+        TypeError: If `frame` is not a DataFrame.
+        ValueError: If the frame is empty, a form occurs twice for a fact within a group, a fact
+            belongs to two clusters, an id is missing, a label is not binary or (under "raise")
             missing, or an option is out of range.
 
     Notes:
         P_C of Srikanth et al. also counts each form as agreeing with itself, so that few forms
-        increase it: with m forms of every fact it is 1 - (1 - consistency) (m - 1) / m.
-        With two forms per fact, consistency is that of the paired table. all_correct and all_agree
-        fall as forms are added, so compare them between sets of equally many forms only. The order
+        increase it: with m forms of every fact it is 1 - (1 - consistency) (m - 1) / m. With two
+        forms per fact, consistency is that of the paired table. all_correct and all_agree decrease
+        as forms are added, so compare them only between sets with equal numbers of forms. The order
         of the rows does not matter. within_item_share and intraclass_correlation are undefined if
-        all verdicts are right or all wrong, the latter for a single fact as well.
-        Undefined metrics and the bounds of a group with a single cluster are NaN; one
-        `UndefinedMetricWarning` names them all. A group in which no fact has two scored forms keeps
-        its row. A group's numbers depend on its own rows, the seed and its labels alone.
-        Under "sample" the squared arms of an interval are added to those of two others. One is a t
-        interval over forms (jackknife, one degree of freedom less than forms, on the logit scale).
-        The other has the chi-square limits of the variance between forms, since metrics of
-        agreement are functions of it, and an estimate of 0 is not evidence of 0. Fewer than four
-        forms have no interval. That of within_item_share ends at 1: forms drawn from one source do
-        not agree less than chance.
+        all labels are correct or all incorrect, the latter also for a single fact. Undefined
+        metrics and the bounds of a group with a single cluster are NaN; one
+        `UndefinedMetricWarning` lists them all. A group in which no fact has two scored forms keeps
+        its row. The numbers of a group depend only on its rows, the seed and its labels.
+        With "sample" the squared half-widths of an interval are added to those of two others. One
+        is a t interval over forms (jackknife, degrees of freedom one less than forms, on the logit
+        scale). The other has the chi-square limits of the variance between forms, because metrics
+        of agreement are functions of it, and an estimate of 0 is not evidence of 0. With fewer than
+        four forms there is no interval. The interval of within_item_share ends at 1: forms drawn
+        from one source do not agree less than by chance.
 
     References:
         Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
         J. L. Fleiss, Psychological Bulletin 86, 1979, ICC(1,1); R. L. Brennan, Generalizability
         Theory, Springer 2001 (items and forms both random); G. Y. Zou and A. Donner, Statistics in
-        Medicine 27, 2008 (arms that add up as squares).
+        Medicine 27, 2008 (squared half-widths are added).
 
     Examples:
         >>> import pandas as pd
@@ -128,16 +127,16 @@ def forms_by(
     """
     _inputs.check_choice(forms, ("fixed", "sample"), "forms")
     if of is not None and _inputs.check_count(of, "of") < 1:
-        raise ValueError(f"of must be at least 1, how many forms are drawn; got {of}")
+        raise ValueError(f"of must be at least 1, the number of forms that are drawn; got {of}")
     if repeat is not None and (of is not None or forms == "sample"):
-        raise ValueError("repeat is not for of or forms='sample'; average the repeats, or omit it")
+        raise ValueError("repeat excludes of and forms='sample'; average the repeats, or omit it")
     rates = form_rates(of)
     columns = [*_COUNTS, *_groups.bound_columns(rates)]
     keys, facts = _groups.grouping_columns(by, columns), _groups.column_names(item)
     needed = [*keys, *facts, form, score, *filter(None, (cluster, repeat))]
     _groups.check_frame(frame, needed, options="by, item, form, score or cluster", row="form")
     codes = _inputs.verdict_codes(frame[score].array, score)
-    _inputs.refuse_missing(codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True)
+    _inputs.check_complete(codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True)
     numbers, clusters = fact_codes(frame, facts, cluster)
     form_codes, _ = pd.factorize(frame[form], use_na_sentinel=False)
     _inputs.warn_unscored(
@@ -149,7 +148,7 @@ def forms_by(
         prompts = numbers * (int(form_codes.max()) + 1) + form_codes
         names.append(repeat)
     for key, where in groups.items():
-        refuse_repeats(frame, where, prompts, names, _groups.group_name(keys, key))
+        check_unique_forms(frame, where, prompts, names, _groups.group_name(keys, key))
     table = _groups.group_frame(
         groups,
         keys,
@@ -174,7 +173,7 @@ def forms_by(
 def _left_out(
     codes: _inputs.Codes, facts: _inputs.Integers, forms: npt.NDArray[np.intp], of: int | None
 ) -> tuple[_inputs.Floats, _inputs.Floats]:
-    """Return summed columns of a group without each form, and without each single verdict."""
+    """Return summed columns of a group without each form, and without each single label."""
     scored = codes != _inputs.MISSING
     numbers = np.unique(facts[scored], return_inverse=True)[1]
     forms, right = np.unique(forms[scored], return_inverse=True)[1], codes[scored] == 1
@@ -188,7 +187,7 @@ def _left_out(
 def _summands(
     n_forms: _inputs.Integers, n_right: _inputs.Integers, of: int | None
 ) -> _inputs.Floats:
-    """Return the summands of facts, nothing of those with fewer than two forms."""
+    """Return the summands of facts, zeros for facts with fewer than two forms."""
     usable = n_forms > 1
     rows = fact_sums(np.where(usable, n_forms, 2), np.where(usable, n_right, 0), of)
     return rows * usable[:, None]
@@ -201,7 +200,7 @@ def _widen(
     left_out: tuple[_inputs.Floats, _inputs.Floats],
     confidence: float,
 ) -> None:
-    """Add the spread between forms to the intervals of a row."""
+    """Add the spread between forms to the intervals of a row of the table."""
     n_forms = len(left_out[0])
     if n_forms < _LEAST_FORMS:
         bounds = [f"{name}_{end}" for name in rates for end in ("low", "high")]
@@ -231,7 +230,7 @@ def _widen(
     total = _variance(accuracy)
     by_accuracy = [one / total - 1.0 if total > 0.0 else 0.0 for one in of_bounds]
     unknown = []
-    # What a metric is if the forms of a fact never disagree.
+    # Value of each metric if the forms of a fact never disagree.
     without = {
         "accuracy": accuracy,
         "all_correct": accuracy,
@@ -247,7 +246,7 @@ def _widen(
         if name == "accuracy":
             arms = spread
         elif name in ("consistency", "all_agree"):
-            # These also fall as the accuracy of forms like these nears one half.
+            # These also decrease as the accuracy of similar forms approaches one half.
             of_accuracy = [disagreement * change for change in by_accuracy]
             arms = max(arms[0], of_accuracy[1]), max(arms[1], -of_accuracy[0])
         moved = sorted(-disagreement * change for change in changes)
@@ -264,12 +263,12 @@ def _widen(
 
 
 def _variance(share: float) -> float:
-    """Return the variance of a single verdict."""
+    """Return the variance of a single label."""
     return share * (1.0 - share)
 
 
 def _logit_arms(value: float, half: float, least: float, most: float) -> tuple[float, float]:
-    """Return the arms of an interval that is symmetric on the logit scale between two ends."""
+    """Return the half-widths of an interval that is symmetric on the logit scale of a range."""
     share = (value - least) / (most - least)
     if not 0.0 < share < 1.0:
         return half, half
@@ -281,7 +280,7 @@ def _logit_arms(value: float, half: float, least: float, most: float) -> tuple[f
 
 
 class _Forms(NamedTuple):
-    """The variance between forms of a two-way analysis of verdicts: facts by forms."""
+    """The variance between forms from a two-way analysis of labels, facts by forms."""
 
     n_forms: int
     n_facts: int
@@ -289,11 +288,11 @@ class _Forms(NamedTuple):
     disagreement: float
     """Probability that two forms of a fact disagree."""
     observed: float
-    """Variance of the accuracies of forms, which includes what single verdicts add to it."""
+    """Variance of the accuracies of forms, including the contribution of single labels."""
 
     @property
     def noise(self) -> float:
-        """Return what single verdicts add to the variance of the accuracies of forms."""
+        """Return the contribution of single labels to the variance of the accuracies of forms."""
         return max(self.disagreement / 2.0 - self.observed, 0.0) / max(self.n_facts - 1, 1)
 
     @property
@@ -304,8 +303,8 @@ class _Forms(NamedTuple):
     def changes(self, confidence: float) -> tuple[float, float]:
         """Return the relative changes of disagreement at the limits of the variance between forms.
 
-        The limits are those of a variance by chi-square. The other components of the variance of
-        verdicts stay as they are in proportion to each other, so that the total does not change.
+        The limits are chi-square limits of a variance. The ratios of the other components of the
+        variance of labels are fixed, so that the total does not change.
         """
         from scipy.special import chdtri
 
@@ -316,12 +315,12 @@ class _Forms(NamedTuple):
         within = min(max(self.disagreement / 2.0 - self.between, 0.0) / rest, 1.0)
 
         def disagreement(between: float) -> float:
-            """Return the probability that two forms disagree at a variance between them."""
+            """Return the probability that two forms disagree for a variance between them."""
             part = max(between, 0.0) / (max(between, 0.0) + rest)
             return 2.0 * total * (part + (1.0 - part) * within)
 
         estimate, df = disagreement(self.between), self.n_forms - 1
-        # Accuracies that vary less than single verdicts alone make them are not evidence either.
+        # Accuracies that vary less than single labels alone imply are not evidence of 0 either.
         observed = max(self.observed, self.noise)
         low, high = (
             disagreement(observed * df / float(chdtri(df, tail)) - self.noise) / estimate - 1.0
@@ -343,9 +342,9 @@ def widened(
         confidence: Nominal coverage.
 
     Returns:
-        Both limits: each arm is the root of its square and that of a t interval over forms, with
-        one degree of freedom less than there are forms. NaN where leaving out a form leaves the
-        statistic undefined, and of fewer than two forms.
+        Both limits. Each half-width is combined with that of a t interval over forms, with degrees
+        of freedom one less than forms, as the root of the sum of squares. NaN if omitting a form
+        makes the statistic undefined, and for fewer than two forms.
     """
     if by_form.size < 2:
         return np.array([math.nan, math.nan])
@@ -355,7 +354,7 @@ def widened(
 
 
 def _jackknife_variance(left_out: _inputs.Floats) -> float:
-    """Return the variance of a statistic from its values without each unit."""
+    """Return the variance of a statistic from its values with each unit omitted."""
     around = left_out - left_out.mean()
     return float((left_out.size - 1) / left_out.size * (around @ around))
 
@@ -367,7 +366,7 @@ def _group(
     of: int | None,
     prompts: _inputs.Integers | None = None,
 ) -> tuple[dict[str, object], _inputs.Floats]:
-    """Return the counts of one group and the sums of its clusters; `prompts` have repeats."""
+    """Return the counts of one group and the sums of its clusters; `prompts` if with repeats."""
     scored = codes != _inputs.MISSING
     distinct, first, numbers = np.unique(facts, return_index=True, return_inverse=True)
     n_forms = np.bincount(numbers[scored], minlength=distinct.size)
@@ -391,14 +390,14 @@ def _group(
         "n_clusters": len(sums),
     }
     if not usable.any():
-        counts["not_inferred"] = "no fact has two forms with a verdict"
+        counts["not_inferred"] = "no fact has two forms with a correctness label"
     return counts, sums
 
 
 def _repeated(
     codes: _inputs.Codes, facts: _inputs.Integers, prompts: _inputs.Integers, n_facts: int
 ) -> tuple[_inputs.Integers, _inputs.Floats, RepeatSums]:
-    """Return the number of forms of each fact, the sum of their means, and what repeats add."""
+    """Return the number of forms of each fact, the sum of their means, and sums for repeats."""
     _, first, numbers = np.unique(prompts, return_index=True, return_inverse=True)
     means, of_form = np.bincount(numbers, codes == 1) / np.bincount(numbers), facts[first]
     products = [np.ones(n_facts), np.ones(n_facts)]

@@ -1,4 +1,4 @@
-"""Accuracy by form: how far the best is from the worst, and how far chance alone would set them."""
+"""Spread of accuracy between the best and the worst form, observed and expected by chance."""
 
 import math
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from surface_consistency.metrics._groups import (
 )
 from surface_consistency.metrics._inputs import MISSING, Floats, verdict_codes, warn_unscored
 from surface_consistency.metrics.comparison.equality import equality_test
-from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
+from surface_consistency.metrics.forms._facts import check_unique_forms, fact_codes
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import (
-    are_enough,
+    effective_number,
+    enough_clusters,
     too_few_clusters,
-    worth_of_clusters,
 )
 
 _SPREAD = (
@@ -33,7 +33,7 @@ _COUNTED = ("n_right", "n_items", "share", "share_independent")
 
 @dataclass(frozen=True, slots=True)
 class _Complete:
-    """Verdicts of the facts that have one in every form."""
+    """Correctness labels of the facts that have one in every form."""
 
     right: Floats
     """Shape `(n_items, n_forms)`."""
@@ -51,35 +51,35 @@ def form_spread_by(
     score: str = "correct",
     cluster: str | None = None,
 ) -> pd.DataFrame:
-    """Compare the accuracies of forms with each other, on the facts that have a verdict in each.
+    """Compare the accuracies of forms, on the facts with a correctness label in every form.
 
     Args:
-        frame: One row a fact and form, with the columns named below.
-        by: Columns that make the groups.
+        frame: One row per fact and form, with the columns named below.
+        by: Columns of the groups.
         item: Column of the fact.
         form: Column of the form.
-        score: Column of verdicts: True or False, 1 or 0, None or NaN.
-        cluster: Column of what is taken whole; None takes facts.
+        score: Column of correctness labels: True or False, 1 or 0, None or NaN.
+        cluster: Column of the clusters; None makes each fact a cluster.
 
     Returns:
-        One row a group: the columns `by`; n_items (with a verdict in every form), n_forms,
-        n_incomplete (facts left out), n_clusters, not_inferred; worst and best, the names of the
-        forms of least and greatest accuracy, worst_accuracy and best_accuracy; spread, their
-        difference; spread_null, the difference that would be expected if forms had no effect;
-        cochran_q with df and p_value, the test that all forms have one accuracy. NaN where no fact
-        has a verdict in every form.
+        One row per group: the columns `by`; n_items (with a label in every form), n_forms,
+        n_incomplete (excluded facts), n_clusters, not_inferred; worst and best, the forms with the
+        lowest and the highest accuracy, worst_accuracy and best_accuracy; spread, their difference;
+        spread_null, the expected difference if forms had no effect; cochran_q with df and p_value,
+        the test that all forms have the same accuracy. NaN if no fact has a label in every form.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        ValueError: When the frame is empty, a form stands twice for a fact, a fact belongs to two
-            clusters, an id is missing, or a verdict is not binary.
+        ColumnNotFoundError: If a named column is not in the frame.
+        ValueError: If the frame is empty, a form occurs twice for a fact, a fact belongs to two
+            clusters, an id is missing, or a label is not binary.
 
     Notes:
-        The spread grows with the number of forms and falls with that of facts where forms have no
-        effect at all: read it beside its null, which permutes the forms within each cluster as a
-        whole. There the totals of forms have equal variances and covariances, so the null spread is
-        the expected range of so many normal numbers, and the test is Cochran's Q of cluster totals
-        (`equality_test`). Flips that cancel show in neither.
+        Even if forms have no effect, the spread increases with the number of forms and decreases
+        with the number of facts: compare it with its null value, for which the forms are permuted
+        within each cluster, jointly for all its facts. The totals of forms then have equal
+        variances and covariances, so the null spread is the expected range of as many normal
+        variables, and the test is Cochran's Q of cluster totals (`equality_test`). Neither detects
+        flips that cancel.
 
     References:
         W. G. Cochran, Biometrika 37, 1950; M. Sclar et al., arXiv 2310.11324 (spread); L. H. C.
@@ -109,27 +109,28 @@ def correct_counts_by(
     form: str = "form",
     score: str = "correct",
 ) -> pd.DataFrame:
-    """Count the facts by the number of forms in which they are right.
+    """Count the facts by the number of forms in which they are correct.
 
     Args:
         frame: As for `form_spread_by`.
-        by: Columns that make the groups.
+        by: Columns of the groups.
         item: Column of the fact.
         form: Column of the form.
-        score: Column of verdicts.
+        score: Column of correctness labels.
 
     Returns:
-        A row a group and number: the columns `by`; n_right, from 0 to the number of forms; n_items,
-        of those with a verdict in every form; share of these; and share_independent, the share if
-        each form were right at its own accuracy whatever the fact.
+        One row per group and number: the columns `by`; n_right, the number of correct forms, from 0
+        to the number of forms; n_items, the number of such facts among those with a label in every
+        form; share, their proportion; and share_independent, the proportion expected if each form
+        were correct with its own accuracy, independently of the fact.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
+        ColumnNotFoundError: If a named column is not in the frame.
         ValueError: As for `form_spread_by`.
 
     Notes:
-        The number of right forms of independent forms with accuracies of their own has the
-        Poisson-binomial distribution. A group without a fact in every form has no row.
+        For independent forms with different accuracies the number of correct forms has the
+        Poisson-binomial distribution. A group without a fact with labels in every form has no row.
 
     References:
         Y. H. Wang, Statistica Sinica 3, 1993 (Poisson-binomial distribution).
@@ -161,11 +162,11 @@ def correct_counts_by(
 def _complete_groups(
     frame: pd.DataFrame, keys: list[str], item: str, form: str, score: str, cluster: str | None
 ) -> dict[tuple[object, ...], _Complete]:
-    """Lay the verdicts of each group out by fact and form, and keep the facts without a gap."""
+    """Arrange the labels of each group by fact and form, and return the complete facts."""
     check_frame(
         frame,
         [*dict.fromkeys([*keys, item, form, score, cluster or item])],
-        options="by, fact, form, correct or cluster",
+        options="by, item, form, score or cluster",
         row="form",
     )
     codes = verdict_codes(frame[score].array, score)
@@ -173,7 +174,7 @@ def _complete_groups(
     numbers, clusters = fact_codes(frame, [item], cluster)
     groups = {}
     for key, where in group_positions(frame, keys).items():
-        refuse_repeats(frame, where, numbers, [item, form], group_name(keys, key))
+        check_unique_forms(frame, where, numbers, [item, form], group_name(keys, key))
         facts = pd.factorize(numbers[where])[0]
         forms, names = pd.factorize(frame[form].iloc[where], use_na_sentinel=False)
         cells = np.full((int(facts.max()) + 1, len(names)), MISSING, dtype=np.int8)
@@ -198,7 +199,7 @@ def _spread(group: _Complete) -> dict[str, object]:
         "n_forms": n_forms,
         "n_incomplete": group.n_incomplete,
         "n_clusters": 0,
-        "not_inferred": "no fact has a verdict in every form",
+        "not_inferred": "no fact has a correctness label in every form",
     }
     if not n_items:
         return row
@@ -214,11 +215,11 @@ def _spread(group: _Complete) -> dict[str, object]:
         "spread": float(accuracies[high] - accuracies[low]),
     }
     if n_forms < 2:
-        return row | {"not_inferred": "a single form"}
+        return row | {"not_inferred": "only one form"}
     sizes = np.bincount(np.unique(group.clusters, return_inverse=True)[1]).astype(np.float64)
-    worth = float(worth_of_clusters(sizes))
-    if not are_enough(worth):
-        return row | {"not_inferred": too_few_clusters(worth)}
+    n_effective = float(effective_number(sizes))
+    if not enough_clusters(n_effective):
+        return row | {"not_inferred": too_few_clusters(n_effective)}
     around = totals - totals.mean(axis=1, keepdims=True)
     variance = float((around**2).sum()) / (n_forms - 1)
     row |= {"spread_null": expected_range(n_forms) * math.sqrt(variance) / n_items}
@@ -229,13 +230,13 @@ def _spread(group: _Complete) -> dict[str, object]:
 
 
 def expected_range(n: int) -> float:
-    """Return the expected difference of the largest and the smallest of n standard normal numbers.
+    """Return the expected range of n independent standard normal variables.
 
     Args:
-        n: How many, at least 1.
+        n: Number of variables, at least 1.
 
     Returns:
-        The expectation; 0 for one.
+        The expectation; 0 if n is 1.
 
     References:
         L. H. C. Tippett, Biometrika 17, 1925, equation 9.

@@ -1,4 +1,4 @@
-"""More than two forms of a fact: how often do they agree, and how much does the form matter?"""
+"""Agreement of the forms of a fact, and the effect of the form, as statistics of sums."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -16,12 +16,12 @@ _COLUMNS = (
     *("right_squared_per_form", "forms_squared", "agree", "all_correct", "all_incorrect"),
     *("facts_of", "all_correct_of"),
 )
-"""Columns of the sums, each over facts with m forms of which k are right."""
+"""Columns of the sums, over facts with m forms of which k are correct."""
 _FACTS, _FORMS, _RIGHT, _SHARE, _RIGHT_SQUARED_PER_FORM, _FORMS_SQUARED = range(6)
 
 
 class RepeatSums(NamedTuple):
-    """What repeats of the same form add to the sums of a fact; p is the mean of a form."""
+    """Contributions of repeats of the same form to the sums of a fact; p is the mean of a form."""
 
     squares: Floats
     """Sum of p^2 over forms."""
@@ -37,32 +37,32 @@ def fact_sums(
     of: int | None = None,
     repeats: RepeatSums | None = None,
 ) -> Floats:
-    """Return the summands of each fact with two forms or more, shape `(n_items, 11)`.
+    """Return the summands of each fact with two or more forms, shape `(n_items, 11)`.
 
-    `of` is how many forms all_correct_of draws; the forms of each fact by default. With `repeats`,
-    `n_right` is the sum of the means of the forms, and the sums are those expected of one repeat
-    per form, drawn independently.
+    `of` is the number of forms drawn for all_correct_of; None draws all forms of each fact. With
+    `repeats`, `n_right` is the sum of the means of the forms, and the sums are expected values for
+    one repeat per form, drawn independently.
     """
     m, k = n_forms.astype(np.float64), n_right.astype(np.float64)
     squares = k if repeats is None else repeats.squares
     agree = (k**2 - squares + (m - k) ** 2 - (m - 2.0 * k + squares)) / (m * (m - 1.0))
     all_correct, all_incorrect = (k == m, k == 0.0) if repeats is None else repeats[1:]
     share, drawn = k / m, m if of is None else float(of)
-    has_so_many = m >= drawn
+    is_drawn = m >= drawn
     return np.column_stack(
         [
             *(np.ones_like(m), m, k, share),
             *(k * share if repeats is None else (k**2 - squares + k) / m, m**2, agree),
             *(all_correct, all_incorrect),
-            *(has_so_many, np.where(has_so_many, _all_drawn_right(m, k, drawn), 0.0)),
+            *(is_drawn, np.where(is_drawn, _all_drawn_right(m, k, drawn), 0.0)),
         ]
     )
 
 
 def _all_drawn_right(m: Floats, k: Floats, drawn: Floats | float) -> Floats:
-    """Return the probability C(k, drawn) / C(m, drawn) that forms drawn without return are right.
+    """Return C(k, drawn) / C(m, drawn), the probability that all forms drawn are correct.
 
-    C is the binomial coefficient; 0 where fewer are right than are drawn.
+    Forms are drawn without replacement; C is the binomial coefficient. 0 if k is below `drawn`.
     """
     from scipy.special import gammaln
 
@@ -88,18 +88,18 @@ def _total_variance(sums: Floats) -> Floats:
 
 
 def _within_item_share_of_agreeing(agreeing: Floats, sums: Floats) -> Floats:
-    """Return the share of the form at another agreement, the accuracy being what it is."""
+    """Return the within-item proportion at another agreement, with the accuracy fixed."""
     return np.asarray(np.minimum((1.0 - agreeing) / 2.0 / _total_variance(sums), 2.0))
 
 
 @of_shares(*_CONSISTENCY.parts, link=_within_item_share_of_agreeing)
 def _within_item_share(sums: Floats) -> Floats:
-    """Return the variance within facts, from pairs of distinct forms, over the total."""
+    """Return the variance within facts, from pairs of distinct forms, divided by the total."""
     return np.asarray((1.0 - _CONSISTENCY(sums)) / 2.0 / _total_variance(sums))
 
 
 def _correlation_of_agreeing(agreeing: Floats, sums: Floats) -> Floats:
-    """Return the intraclass correlation at another agreement, in proportion to disagreement."""
+    """Return the intraclass correlation at another agreement, linear in the disagreement."""
     observed = 1.0 - _CONSISTENCY(sums)
     slope = np.where(
         observed > 0.0,

@@ -26,8 +26,8 @@ def repeats_by(
 
     Args:
         frame: One row per answer.
-        by: Columns that make the groups, as for `forms_by`.
-        prompt: Columns that name a prompt of a group together.
+        by: Columns of the groups, as for `forms_by`.
+        prompt: Column of the prompt, or columns that identify it together within a group.
         repeat: Column that numbers the answers to a prompt.
         score: Column of scores: 0, 1, or missing.
         cluster: Column of dependent prompts; None for independent prompts.
@@ -35,7 +35,7 @@ def repeats_by(
 
     Returns:
         One row per group: test_retest_flip_rate and pass_k, with bounds; k; n_prompts, n_clusters
-        and not_inferred. All prompts have equal weight; prompts with fewer than two scored repeats
+        and not_inferred. All prompts have equal weights; prompts with fewer than two scored repeats
         are excluded.
 
     Raises:

@@ -1,11 +1,10 @@
-"""What decides a verdict: which item it is, its form, the two together, or the dice.
+"""Variance components of correctness labels: item, form, their interaction, and sampling.
 
-A verdict is taken for the sum of an effect of its item, one of its form, one of both together and
-what changes from one sample of the same prompt to the next (generalizability theory with two
-crossed facets). Each second moment is a mean over pairs of rows: of one cell, of one item under two
-forms, of two items under one form, of two items under two forms. They are unbiased whatever cells
-are missing at random, and where all cells are there they give the estimates of the analysis of
-variance.
+A label is modelled as the sum of an effect of its item, one of its form, their interaction, and
+variation between samples of the same prompt (generalizability theory with two crossed facets). Each
+second moment is a mean over pairs of rows: in one cell, of one item under two forms, of two items
+under one form, of two items under two forms. The estimates are unbiased if cells are missing at
+random, and without missing cells they equal those of the analysis of variance.
 """
 
 import math
@@ -23,13 +22,13 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Intervals,
-    are_enough,
+    effective_number,
+    enough_clusters,
     too_few_clusters,
-    worth_of_clusters,
 )
 
 SHARES: Final = ("item", "form", "item_by_form", "sampling")
-"""What the variance of verdicts is divided among."""
+"""Components of the variance of labels."""
 
 _COUNTS: Final = ("n", "n_items", "n_forms", "n_samples", "n_clusters", "n_missing", "not_inferred")
 
@@ -46,42 +45,42 @@ def variance_shares_by(
     forms: FormChoice = "fixed",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Divide the variance of verdicts, or of scores, among item, form, both together and sampling.
+    """Divide the variance of labels or scores among item, form, their interaction and sampling.
 
     Args:
-        frame: One row an item, form and sample, with the columns named below; samples of one prompt
-            are rows with the same item and form.
-        by: Columns that make the groups, such as the model.
+        frame: One row per item, form and sample, with the columns named below; samples of one
+            prompt are rows with the same item and form.
+        by: Columns of the groups, such as the model.
         item: Column of the item.
         form: Column of the form.
-        score: Column of verdicts (1 or 0) or of scores on any scale; NaN where missing.
-        cluster: Column of what intervals take as a whole; None takes items, or `templates`.
-        templates: Column whose values have forms of their own, such as the relation where forms are
-            its templates: there the same label is another form in each. The item itself where every
-            item has wordings of its own.
+        score: Column of correctness labels (1 or 0) or of scores on any scale; NaN if missing.
+        cluster: Column of the clusters; None makes each item, or value of `templates`, a cluster.
+        templates: Column whose values have separate forms, such as the relation if forms are its
+            templates: the same label then means a different form for each value. Pass the item
+            column if every item has its own wordings.
         forms: "fixed" or "sample", as in `forms_by`.
-        intervals: Level of the intervals.
+        intervals: Confidence level of the intervals.
 
     Returns:
-        One row a group: the columns `by`; n (rows), n_items, n_forms, n_samples (most of a cell),
-        n_clusters, n_missing, not_inferred; total, the variance of two rows drawn from different
-        items and forms, over two; and `<part>_share`, `_low`, `_high` for item, form, item_by_form
-        and sampling, which add up to 1. A share below 0 is none: an estimate without bias may be.
-        Without repeated samples sampling_share is NaN and item_by_form_share holds both. Where
-        every item has forms of its own form_share is NaN, and item_by_form_share holds both.
+        One row per group: the columns `by`; n (rows), n_items, n_forms, n_samples (maximum per
+        cell), n_clusters, n_missing, not_inferred; total, half the expected squared difference of
+        two rows of different items and forms; and `<part>_share`, `_low`, `_high` for item, form,
+        item_by_form and sampling, which add up to 1. An unbiased estimate can be below 0; read it
+        as 0. Without repeated samples sampling_share is NaN and item_by_form_share includes it.
+        If every item has its own forms, form_share is NaN and item_by_form_share includes it.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, or a score no number.
-        ValueError: When the frame is empty, a score is infinite, a cluster is missing, or an option
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame, or a score is not a number.
+        ValueError: If the frame is empty, a score is infinite, a cluster is missing, or an option
             is out of range.
 
     Notes:
-        Intervals are jackknife t intervals over clusters, under "sample" with the spread between
-        forms added as in `forms_by`; that of form_share has chi-square limits for the variance
-        between forms, which few forms leave wide. Bounds are cut at 0 and 1. A share may not be
-        compared between sets of items of unequal difficulty: where nearly all is right, there is
-        little variance to divide.
+        Intervals are jackknife t intervals over clusters; with "sample" the spread between forms is
+        added as in `forms_by`. The interval of form_share has chi-square limits for the variance
+        between forms, which are wide for few forms. Bounds are clipped to [0, 1]. Do not compare
+        these proportions between sets of items of unequal difficulty: if nearly all answers are
+        correct, there is little variance to divide.
 
     References:
         R. L. Brennan, Generalizability Theory, Springer 2001, chapters 3 and 7; L. J. Cronbach et
@@ -104,7 +103,7 @@ def variance_shares_by(
         [*_groups.column_names(keys), item, form, score, whole, templates or item]
     )
     _groups.check_frame(
-        frame, [*needed], options="by, item, form, correct, cluster or templates", row="form"
+        frame, [*needed], options="by, item, form, score, cluster or templates", row="form"
     )
     values = numeric_vector(frame[score].array, score)
     names_of_codes = dict.fromkeys([item, form, templates or item])
@@ -121,7 +120,7 @@ def variance_shares_by(
 
 
 def _facets(items: Integers, forms: Integers, block: Integers) -> dict[str, Integers]:
-    """Number what pairs of rows may have in common, from one cell to nothing."""
+    """Number the properties that pairs of rows can share, from one cell to none."""
     wordings = _joint(block, forms)
     return {
         "row": np.arange(items.size),
@@ -161,9 +160,9 @@ def _group(
     }
     shares, total = _shares(values, facets, clusters)
     sizes = np.bincount(clusters).astype(np.float64)
-    worth = float(worth_of_clusters(sizes))
-    is_known = bool(are_enough(worth))
-    row["not_inferred"] = "" if is_known else too_few_clusters(worth)
+    n_effective = float(effective_number(sizes))
+    is_known = bool(enough_clusters(n_effective))
+    row["not_inferred"] = "" if is_known else too_few_clusters(n_effective)
     if is_known and np.isnan(shares[:, 0]).all():
         row["not_inferred"] = "all scores are equal" if total == 0.0 else "a single item or form"
     low, high = jackknife(shares[:, 0], shares[:, 1:], sizes=sizes).bounds(intervals.confidence)
@@ -192,7 +191,7 @@ def _group(
 
 
 def _variance_limits(share: float, noise: float, df: int, confidence: float) -> tuple[float, float]:
-    """Return the chi-square limits of a variance between forms, whose estimate has noise in it."""
+    """Return the chi-square limits of a variance between forms whose estimate includes noise."""
     from scipy.special import chdtri
 
     if df < 1:
@@ -205,12 +204,12 @@ def _variance_limits(share: float, noise: float, df: int, confidence: float) -> 
 def _shares(
     values: Floats, facets: Mapping[str, Integers], left_out: Integers
 ) -> tuple[Floats, float]:
-    """Return the shares of all rows and without each cluster, `(4, 1 + n)`, and the variance."""
+    """Return the proportions over all rows and without each cluster, `(4, 1 + n)`, and variance."""
     values = values - values.mean() if values.size else values
     squares = {name: squared_totals(values, groups, left_out) for name, groups in facets.items()}
 
     def mean(**signs: int) -> Floats:
-        """Average products over pairs of rows, counted by what they have in common."""
+        """Average products over pairs of rows, selected by their shared properties."""
         above, below = (
             sum(sign * squares[name][side] for name, sign in signs.items()) for side in (0, 1)
         )
@@ -239,10 +238,10 @@ def _shares(
 
 
 def squared_totals(values: Floats, groups: Integers, clusters: Integers) -> tuple[Floats, Floats]:
-    """Sum squared totals, and squared sizes, of groups: of all rows, then without each cluster.
+    """Sum squared totals, and squared sizes, of groups: over all rows, then without each cluster.
 
     Args:
-        values: A number a row, shape `(n,)`.
+        values: One number per row, shape `(n,)`.
         groups: Code of the group of each row, from 0.
         clusters: Code of the cluster of each row, from 0.
 
@@ -254,7 +253,7 @@ def squared_totals(values: Floats, groups: Integers, clusters: Integers) -> tupl
     cluster_of, group_of = joint // n_groups, joint % n_groups
 
     def without(weights: npt.NDArray[np.float64]) -> Floats:
-        """Take each cluster's part out of the squared totals."""
+        """Subtract the contribution of each cluster from the squared totals."""
         parts = np.bincount(places, weights=weights, minlength=joint.size)
         totals = np.bincount(group_of, weights=parts, minlength=n_groups)[group_of]
         moved = np.bincount(cluster_of, 2.0 * totals * parts - parts**2, minlength=n_clusters)

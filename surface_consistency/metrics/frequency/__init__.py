@@ -1,1 +1,1 @@
-"""How accuracy goes with frequency."""
+"""Relation of accuracy to frequency in a corpus."""

@@ -1,4 +1,4 @@
-"""Mean accuracy in bins of frequency that hold equally many surface instances."""
+"""Mean accuracy in bins of frequency with equal numbers of surface instances."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ _MEAN = CountRatio(numerator=(1, 0), denominator=(0, 1))
 def _points(
     frequency: Floats, accuracy: Floats, clusters: Integers, n_bins: int, intervals: Intervals
 ) -> pd.DataFrame:
-    """Return the mean accuracy of each bin that holds a row, with its interval."""
+    """Return the mean accuracy of each bin with at least one row, with its interval."""
     generator = np.random.default_rng(intervals.seed)
     bins = np.floor(n_bins * (average_ranks(frequency) - 0.5) / frequency.size).astype(np.int64)
     rows = []
@@ -68,36 +68,38 @@ def frequency_curves(
     """Bin accuracy by entity and by surface frequency, on the rows of `frequency_analysis`.
 
     Args:
-        frame: One row a surface instance, with the columns named below.
-        accuracy: Column of accuracies in [0, 1], or several of them, one a model.
-        entity_frequency: Column of how often the entity is mentioned under any surface.
-        surface_frequency: Column of how often it is mentioned under this surface.
-        is_canonical: Column that tells canonical surfaces (True) from redirects (False).
-        by: Columns whose groups are binned apart.
-        cluster: Column of what intervals take as a whole; None takes rows for independent.
-        n_bins: Number of bins of about equally many rows.
-        high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
-        intervals: How intervals are made; each bin is resampled by itself.
-        missing: "drop" leaves out rows that lack a frequency or an accuracy, with an
-            `UnscoredWarning`; "raise" refuses them.
+        frame: One row per surface instance, with the columns named below.
+        accuracy: Column of accuracies in [0, 1], or several columns, one per model.
+        entity_frequency: Column of the number of mentions of the entity under any surface.
+        surface_frequency: Column of the number of mentions under this surface.
+        is_canonical: Column with True for canonical surfaces and False for redirects.
+        by: Columns of the groups, which are binned separately.
+        cluster: Column of the clusters; None assumes independent rows.
+        n_bins: Number of bins with about equal numbers of rows.
+        high_frequency_above: Threshold; rows of "redirect_high_frequency" have a surface frequency
+            above it.
+        intervals: Options of the intervals; each bin is resampled separately.
+        missing: "drop" excludes rows without a frequency or an accuracy, with an `UnscoredWarning`;
+            "raise" raises an error.
 
     Returns:
-        One row a bin of each group, model, subset and frequency ("entity" or "surface"): the
-        columns `by`; model (where `accuracy` names several); subset, frequency; bin (from 0, that
-        of the lowest frequencies); frequency_min and frequency_max (the extremes of its rows); n;
+        One row per bin of each group, model, subset and frequency ("entity" or "surface"): the
+        columns `by`; model (if `accuracy` has several columns); subset, frequency; bin (from 0, the
+        lowest frequencies); frequency_min and frequency_max (the extremes of its rows); n;
         n_clusters; and accuracy (their mean, in [0, 1]) with its bounds.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, a value no number, or a count option no integer.
-        ValueError: For what `frequency_analysis` refuses, or when `n_bins` is less than 1.
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame, a value is not a number, or a count option is not
+            an integer.
+        ValueError: As for `frequency_analysis`, and if `n_bins` is less than 1.
 
     Notes:
-        A row of average rank r goes to bin floor(n_bins (r - 1/2) / n), so that equal frequencies
-        share a bin whatever the order of the rows; with many ties bins are uneven, and empty ones
-        are left out. Rows with a zero frequency are left out of both curves. A subset without rows
-        has no bins, and if none has any the result is empty. Bounds are NaN in a bin with one
-        cluster.
+        A row of average rank r is in bin floor(n_bins (r - 1/2) / n), so that equal frequencies are
+        in the same bin whatever the order of the rows. With many ties bins are uneven, and empty
+        bins are omitted. Rows with a zero frequency are excluded from both curves. A subset without
+        rows has no bins, and if no subset has any the result is empty. Bounds are NaN in a bin with
+        one cluster.
 
     References:
         Figure 3 of arXiv 2604.21882.

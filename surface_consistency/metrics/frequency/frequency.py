@@ -1,4 +1,4 @@
-"""How accuracy goes with the frequency of an entity and with that of its surface form."""
+"""Correlation of accuracy with the frequency of an entity and with that of its surface form."""
 
 import math
 import operator
@@ -28,11 +28,11 @@ from surface_consistency.metrics.frequency import frequency_rows
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 _DIFFERENCE = 4
-"""Place of the difference among the statistics; all others are correlations."""
+"""Index of the difference among the statistics; all others are correlations."""
 
 
 def _names(first: str, controls: Sequence[str]) -> list[str]:
-    """Name the statistics of the first frequency, the surface frequency and what is held constant.
+    """Return the names of the statistics of the first frequency, the surface and the controls.
 
     They are in the order of `_stacked`.
     """
@@ -41,36 +41,36 @@ def _names(first: str, controls: Sequence[str]) -> list[str]:
     return [*own, f"{first}_minus_surface", *controls, *given]
 
 
-def _n_held(n_controls: int) -> list[int]:
-    """Count what each statistic holds constant, in the order of `_stacked`."""
-    held = n_controls + 1
-    return [0, 0, held, held, 0, *[0] * n_controls, *[held] * n_controls]
+def _control_counts(n_controls: int) -> list[int]:
+    """Return the number of controls of each statistic, in the order of `_stacked`."""
+    constant = n_controls + 1
+    return [0, 0, constant, constant, 0, *[0] * n_controls, *[constant] * n_controls]
 
 
 def _stacked(within: _inputs.Floats, across: _inputs.Floats) -> _inputs.Floats:
-    """Stack the statistics in front of the models, behind any axis of resamples."""
+    """Stack the statistics before the axis of models, after any axis of resamples."""
     partial = partial_of_correlations(within, across)
-    plain, held = across[..., :2, :], across[..., 2:, :]
+    plain, controls = across[..., :2, :], across[..., 2:, :]
     difference = across[..., :1, :] - across[..., 1:2, :]
-    parts = [plain, partial[..., :2, :], difference, held, partial[..., 2:, :]]
+    parts = [plain, partial[..., :2, :], difference, controls, partial[..., 2:, :]]
     return np.concatenate(parts, axis=-2)
 
 
 def _independent(
     estimates: _inputs.Floats, among: float, n: int, method: CorrelationMethod, confidence: float
 ) -> Iterator[tuple[float, float, float, float]]:
-    """Yield bounds, their p-value and the paper's of each statistic of a model, rows independent.
+    """Yield bounds, p-value and the p-value of the paper for each statistic, independent rows.
 
     `among` is the correlation of the two frequencies.
     """
     first, surface = estimates[:2].tolist()
-    for k, n_held in enumerate(_n_held((len(estimates) - _DIFFERENCE - 1) // 2)):
+    for k, n_constant in enumerate(_control_counts((len(estimates) - _DIFFERENCE - 1) // 2)):
         if k != _DIFFERENCE:
             bounds = correlation_interval(
-                float(estimates[k]), df=n - 2 - n_held, confidence=confidence, method=method
+                float(estimates[k]), df=n - 2 - n_constant, confidence=confidence, method=method
             )
             yield *bounds, bounds[-1]
-        # NaN is below nothing, so each is compared by itself.
+        # Comparisons with NaN are False, so each size is compared separately.
         elif n < 4 or not all(size < 1.0 for size in (abs(first), abs(surface), among)):
             yield (math.nan,) * 4
         else:
@@ -102,69 +102,70 @@ def frequency_analysis(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Correlate accuracy with log entity and log surface frequency, apart and given each other.
+    """Correlate accuracy with log entity and log surface frequency, also given each other.
 
-    Each subset gives five statistics a model: "entity" and "surface", the correlations of accuracy
-    with either log frequency; "entity_given_surface" and "surface_given_entity", the partial
-    correlations; and "entity_minus_surface", the difference of the first two. The entity's
-    frequency holds the surface's; `others_frequency` takes that part away and asks whether hearing
-    the entity under its other names goes with accuracy.
+    Each subset gives five statistics per model: "entity" and "surface", the correlations of
+    accuracy with each log frequency; "entity_given_surface" and "surface_given_entity", the partial
+    correlations; and "entity_minus_surface", the difference of the first two. The frequency of the
+    entity includes that of the surface; `others_frequency` excludes it, to test whether mentions of
+    the entity under its other names correlate with accuracy.
 
     Args:
-        frame: One row a surface instance, with the columns named below.
-        accuracy: Column of accuracies in [0, 1], as from `surface_accuracy`; or several of them,
-            one a model, which then share their resamples.
-        entity_frequency: Column of how often the entity is mentioned under any surface.
-        surface_frequency: Column of how often it is mentioned under this surface.
-        others_frequency: Column of how often it is mentioned under any other surface, which is the
-            difference of the two. Adds "others", "others_given_surface", "surface_given_others" and
-            "others_minus_surface", on the rows whose frequency of others is no zero; None leaves
-            them out.
-        controls: Columns of further frequencies, such as that of subject and object together,
-            which every partial correlation holds constant too. Adds for each of them its name,
-            its correlation with accuracy, and "NAME_given_frequencies", given all others.
-        is_canonical: Column that tells canonical surfaces (True) from redirects (False).
-        by: Columns whose groups are analysed apart, such as the model of a long frame.
-        cluster: Column of what inference takes as a whole, the fact or the subject; None takes rows
-            for independent.
+        frame: One row per surface instance, with the columns named below.
+        accuracy: Column of accuracies in [0, 1], as from `surface_accuracy`; or several columns,
+            one per model, which then share their resamples.
+        entity_frequency: Column of the number of mentions of the entity under any surface.
+        surface_frequency: Column of the number of mentions under this surface.
+        others_frequency: Column of the number of mentions under any other surface, the difference
+            of the two. Adds "others", "others_given_surface", "surface_given_others" and
+            "others_minus_surface", on the rows where it is not zero; None omits them.
+        controls: Columns of further frequencies, such as that of subject and object together, which
+            every partial correlation also controls for. For each of them, adds its name, its
+            correlation with accuracy, and "NAME_given_frequencies", given all others.
+        is_canonical: Column with True for canonical surfaces and False for redirects.
+        by: Columns of the groups, such as the model of a long frame.
+        cluster: Column of the clusters, the fact or the subject; None assumes independent rows.
         method: "pearson", or "spearman" for ranks within the subset.
-        transform: "log" of frequencies, which leaves out zeros as the paper does, or "log1p", the
+        transform: "log" of frequencies, which excludes zeros as the paper does, or "log1p", the
             logarithm of 1 + frequency, which keeps them.
-        high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
-        intervals: How intervals and p-values are made, with `cluster`: "auto" by the jackknife t
-            over clusters, correlations on the scale of Fisher's z, and "percentile" by resamples
-            of each subset.
-        missing: "drop" leaves out rows that lack a frequency or, for that model, an accuracy, with
-            a count in `n_missing` and an `UnscoredWarning`; "raise" refuses them.
+        high_frequency_above: Threshold; rows of "redirect_high_frequency" have a surface frequency
+            above it.
+        intervals: Options of intervals and p-values, with `cluster`: "auto" is the jackknife t over
+            clusters, for correlations on the scale of Fisher's z, and "percentile" resamples each
+            subset.
+        missing: "drop" excludes rows without a frequency or, for that model, an accuracy, with a
+            count in `n_missing` and an `UnscoredWarning`; "raise" raises an error.
 
     Returns:
-        One row for each group, model, subset ("overall", "canonical", "redirect",
-        "redirect_high_frequency") and statistic, with the columns `by`; model (where `accuracy`
-        names several); subset, statistic, method; estimate, estimate_low, estimate_high; p_value,
-        p_value_independent; n, n_clusters; the rows with a zero frequency (n_zero), which "log"
-        drops; the rows dropped for a surface frequency up to the threshold (n_below) or a gap
-        (n_missing); and n_undefined, the resamples that leave the statistic undefined.
+        One row per group, model, subset ("overall", "canonical", "redirect",
+        "redirect_high_frequency") and statistic, with the columns `by`; model (if `accuracy` has
+        several columns); subset, statistic, method; estimate, estimate_low, estimate_high; p_value,
+        p_value_independent; n, n_clusters; the numbers of rows with a zero frequency (n_zero),
+        which "log" drops, and of rows dropped for a surface frequency up to the threshold (n_below)
+        or a missing value (n_missing); and n_undefined, the number of resamples in which the
+        statistic is undefined.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, a value no number, or a count option no integer.
-        ValueError: When the frame is empty, a frequency is negative, an accuracy outside [0, 1], a
-            value (under "raise") or a cluster id missing, a column named twice or as one of the
-            result, or an option out of range.
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame, a value is not a number, or a count option is not
+            an integer.
+        ValueError: If the frame is empty, a frequency is negative, an accuracy is outside [0, 1], a
+            value (under "raise") or a cluster id is missing, a column is named twice or like one of
+            the result, or an option is out of range.
 
     Notes:
-        Positive estimates: more frequent goes with more accurate. Rows with a zero frequency have
-        no logarithm and are left out, as in the paper. n + n_zero + n_below + n_missing is the size
-        of the subset; under "log1p" n holds the n_zero rows. `p_value` is below 1 less the level
-        where the interval leaves out 0, and only there. With `cluster` both are the jackknife's t
-        over clusters, or under "percentile" those of resamples; without, those of `correlation`,
-        and Zou's for the difference. `p_value_independent` takes rows for independent whatever
-        their clusters, as the paper does: that of t, and Steiger's for the difference. Ranks are
-        taken anew for each of at most 1,000 blocks of clusters that are left out. Estimates are
-        NaN, named in one `UndefinedMetricWarning`, where an accuracy or a frequency is constant,
-        the frequencies are collinear, or fewer than 3 rows are left, and for partial correlations
-        one more for each frequency that is held constant; bounds also where there is one cluster. A
-        group's numbers depend on its own rows, the seed and its labels alone.
+        Positive estimates mean that more frequent instances are more accurate. Rows with a zero
+        frequency have no logarithm and are excluded, as in the paper. n + n_zero + n_below +
+        n_missing is the size of the subset; under "log1p" n includes the n_zero rows. `p_value` is
+        below 1 minus the level exactly if the interval excludes 0. With `cluster` both come from
+        the jackknife t over clusters, or under "percentile" from resamples; without, from
+        `correlation_interval`, and Zou's interval for the difference. `p_value_independent` assumes
+        independent rows whatever the clusters, as the paper does: from t, and Steiger's test for
+        the difference. Ranks are recomputed for each of at most 1,000 blocks of omitted clusters.
+        Estimates are NaN, listed in one `UndefinedMetricWarning`, if an accuracy or a frequency is
+        constant, the frequencies are collinear, or there are fewer than 3 rows, and for partial
+        correlations one more per control; bounds also if there is one cluster. The numbers of a
+        group depend only on its rows, the seed and its labels.
 
     References:
         Sections 4.1 to 4.3 and appendices B.3 and B.4 of arXiv 2604.21882 (tables 2, 5 and 6).
@@ -248,7 +249,7 @@ def _subset(
     labels: dict[str, object],
     options: _Options,
 ) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield the rows of the result for one subset, each with its model's column."""
+    """Yield the rows of the result for one subset, each with the column of its model."""
     keep_zeros = options.transform == "log1p"
     chosen = frequency_rows.take_subset(data, positions, subset, first=first, keep_zeros=keep_zeros)
     repeated = {"surface", *_names(first, options.controls)[_DIFFERENCE + 1 :]}
@@ -270,7 +271,7 @@ def _subset(
 
 
 def _same_rows(lacking: _inputs.Flags) -> list[list[int]]:
-    """Group the models whose accuracies stand in the same rows, so that they share resamples."""
+    """Group the models with accuracies in the same rows, so that they share resamples."""
     groups: dict[bytes, list[int]] = {}
     for column, gaps in enumerate(lacking.T):
         groups.setdefault(gaps.tobytes(), []).append(column)
@@ -285,7 +286,7 @@ def _statistics(
     rng: np.random.Generator,
     options: _Options,
 ) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield the statistics of each of some models on the same rows, with the model's column."""
+    """Yield the statistics of some models on the same rows, with the column of the model."""
     logarithm = np.log1p if options.transform == "log1p" else np.log
     x: list[_inputs.Floats] = [logarithm(values[complete]) for values in data.predictors(first)]
     y = [data.accuracies[complete, column] for column in columns]
@@ -296,7 +297,7 @@ def _statistics(
     if n > 2:
         within, across = data_correlations(x, y, method=method)
         among, estimates = float(within[0, 1]), _stacked(within, across)
-        estimates[n < 3 + np.array(_n_held(len(options.controls)))] = np.nan
+        estimates[n < 3 + np.array(_control_counts(len(options.controls)))] = np.nan
     alone = [list(_independent(column, among, n, method, confidence)) for column in estimates.T]
     low, high, p_value, paper_p_value = np.array(alone).transpose(2, 1, 0)
     n_undefined = np.zeros(estimates.shape, dtype=np.int64)
@@ -327,7 +328,7 @@ def _statistics(
 
 
 def _warn_undefined(rows: list[dict[str, Any]], keys: list[str]) -> None:
-    """Say in one warning which numbers are NaN, how often, and where first."""
+    """Warn of undefined numbers (NaN), with their counts and first places."""
     where: dict[str, list[str]] = {}
     for row in rows:
         place = f"{row['model']}, {row['subset']} {group_name(keys, tuple(row[k] for k in keys))}"

@@ -1,4 +1,4 @@
-"""Surface instances: their accuracies, their log frequencies, and the subsets of an analysis."""
+"""Surface instances: accuracies, log frequencies, and the subsets of an analysis."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,21 +17,21 @@ from surface_consistency.reading import shown
 def number_column(
     frame: pd.DataFrame, column: str, *, least: float = 0.0, most: float = 1.0
 ) -> _inputs.Floats:
-    """Return a column of numbers within bounds, NaN where missing."""
+    """Return a column of numbers within bounds, NaN if missing."""
     values = _inputs.numeric_vector(frame[column].array, column)
     outside = (values < least) | (values > most)
     if outside.any():
         row = int(np.argmax(outside))
-        raise ValueError(f"{column}[{row}] must lie in [{least:g}, {most:g}]; got {values[row]:g}")
+        raise ValueError(f"{column}[{row}] must be in [{least:g}, {most:g}]; got {values[row]:g}")
     return values
 
 
 def distinct_names(names: list[str], option: str) -> list[str]:
-    """Return column names when there is one at least and none stands twice."""
+    """Return column names; raise an error if there are none or one is repeated."""
     if not names:
         raise ValueError(f"{option} must name at least one column")
     if len(set(names)) != len(names):
-        raise ValueError(f"{option} names a column twice: {names}")
+        raise ValueError(f"{option} contains a column twice: {names}")
     return names
 
 
@@ -44,33 +44,33 @@ def surface_accuracy(
     keep: Sequence[str] = (),
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Average the verdicts of each surface instance over its question realizations.
+    """Average the correctness labels of each surface instance over its question realizations.
 
     Args:
-        frame: One row a question realization, with the columns named below.
-        instance: Columns that together name a surface instance; add the model's column where the
-            frame holds several models.
-        score: Column of verdicts: True or False, 1 or 0, None or NaN.
-        template: Column that tells the realizations of an instance apart.
-        keep: Columns to carry along, such as frequencies; each must be equal throughout an
+        frame: One row per question realization, with the columns named below.
+        instance: Columns that together identify a surface instance; include the column of the model
+            if the frame has several models.
+        score: Column of correctness labels: True or False, 1 or 0, None or NaN.
+        template: Column that identifies the realizations of an instance.
+        keep: Further columns to keep, such as frequencies; each must be constant within an
             instance.
-        missing: "drop" leaves out instances that lack a verdict under any of the frame's templates
-            and says how many in an `UnscoredWarning`; "raise" refuses them.
+        missing: "drop" excludes instances without a label under one of the templates of the frame
+            and reports their number in an `UnscoredWarning`; "raise" raises an error.
 
     Returns:
-        One row an instance, in order of first appearance: the columns `instance` and `keep`,
+        One row per instance, in order of first appearance: the columns `instance` and `keep`,
         accuracy (in [0, 1]; higher is better) and n_templates.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame or a verdict no number.
-        ValueError: When the frame is empty, a verdict is outside [0, 1] or (under "raise") missing,
-            an instance is named incompletely or has a template twice, or a kept column varies
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame or a label is not a number.
+        ValueError: If the frame is empty, a label is outside [0, 1] or (under "raise") missing, an
+            instance column is empty, an instance has a template twice, or a kept column varies
             within an instance.
 
     Notes:
-        With two templates the accuracy is 0, 0.5 or 1. An instance that was asked under one
-        template only has another scale than the rest, so it is left out, not averaged over less.
+        With two templates the accuracy is 0, 0.5 or 1. An instance with a label under only one
+        template has another scale than the rest, so it is excluded.
 
     References:
         Section 4.2 of arXiv 2604.21882.
@@ -94,7 +94,7 @@ def surface_accuracy(
     _groups.check_frame(
         frame,
         [*names, score, template, *constant],
-        options="instance, correct, template or keep",
+        options="instance, score, template or keep",
         row="question realization",
     )
     _check_keys(frame, names, template)
@@ -106,8 +106,8 @@ def surface_accuracy(
         if len(varying):
             raise ValueError(
                 f"column {shown(column)} has {int(varying.iloc[0])} values within the instance "
-                f"{shown(varying.index[0])} of {names}: keep only what is equal throughout an "
-                "instance"
+                f"{shown(varying.index[0])} of {names}: keep only columns that are constant within "
+                "an instance"
             )
     rows = groups.agg(
         **{column: (column, "first") for column in constant},
@@ -117,15 +117,15 @@ def surface_accuracy(
     complete = rows["n_templates"] == frame[template].nunique()
     n_lacking = int((~complete).sum())
     if n_lacking:
-        message = f"{n_lacking} of {len(rows)} surface instances lack a verdict under a template"
+        message = f"{n_lacking} of {len(rows)} surface instances lack a label under a template"
         if missing == "raise":
-            raise ValueError(f"{message}; score them, or pass missing='drop' to leave them out")
-        warnings.warn(f"{message} and were left out", UnscoredWarning, stacklevel=2)
+            raise ValueError(f"{message}; score them, or pass missing='drop' to exclude them")
+        warnings.warn(f"{message} and are excluded", UnscoredWarning, stacklevel=2)
     return rows[complete].reset_index(drop=True)
 
 
 def _check_keys(frame: pd.DataFrame, names: list[str], template: str) -> None:
-    """Refuse a realization without a full name, and one that stands twice."""
+    """Raise an error if a realization has no complete name or occurs twice."""
     keys = [*names, template]
     for column in keys:
         absent = frame[column].isna()
@@ -138,15 +138,15 @@ def _check_keys(frame: pd.DataFrame, names: list[str], template: str) -> None:
         first = frame.loc[repeated.to_numpy(), keys].iloc[0].to_dict()
         raise ValueError(
             f"{int(repeated.sum())} rows repeat an instance and template, such as {first}: drop "
-            "the duplicates, or add to instance what tells them apart (the model?)"
+            "the duplicates, or add a column that distinguishes them to instance (the model?)"
         )
 
 
 FirstFrequency = Literal["entity", "others"]
-"""What is held against the surface frequency: all mentions, or those under other surfaces."""
+"""Frequency compared with that of the surface: all mentions, or those under other surfaces."""
 
 FrequencyTransform = Literal["log", "log1p"]
-"""Logarithm of the frequency, which zeros do not have, or of 1 + frequency."""
+"""Logarithm of the frequency, undefined for zeros, or of 1 + frequency."""
 
 SUBSETS = ("overall", "canonical", "redirect", "redirect_high_frequency")
 """The subsets of a frequency analysis, in the order of its result."""
@@ -154,10 +154,10 @@ SUBSETS = ("overall", "canonical", "redirect", "redirect_high_frequency")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrequencyRows:
-    """Surface instances as arrays, one entry a row of the frame, and what is made of them."""
+    """Surface instances as arrays, one entry per row of the frame, with options of the result."""
 
     keys: list[str]
-    """Columns that make groups."""
+    """Columns of the groups."""
     models: list[str]
     """Columns of accuracies."""
     columns: list[str]
@@ -165,34 +165,34 @@ class FrequencyRows:
     groups: dict[_groups.GroupKey, npt.NDArray[np.intp]]
     """Positions of the rows of each group."""
     threshold: float
-    """Surface frequency that the rows of "redirect_high_frequency" exceed."""
+    """Threshold; the surface frequency of rows of "redirect_high_frequency" is above it."""
     entity: _inputs.Floats
-    """Entity frequencies; NaN where missing."""
+    """Entity frequencies; NaN if missing."""
     surface: _inputs.Floats
-    """Surface frequencies; NaN where missing."""
+    """Surface frequencies; NaN if missing."""
     canonical: _inputs.Flags
     """Whether the surface is the canonical one."""
     accuracies: _inputs.Floats
-    """Accuracies, shape `(n_rows, n_models)`; NaN where missing."""
+    """Accuracies, shape `(n_rows, n_models)`; NaN if missing."""
     clusters: _inputs.Integers
     """Cluster codes."""
     others: _inputs.Floats
-    """Frequencies under other surfaces, NaN where missing; empty unless they were asked for."""
+    """Frequencies under other surfaces, NaN if missing; empty unless requested."""
     controls: tuple[_inputs.Floats, ...] = ()
-    """Further frequencies that are held constant; NaN where missing."""
+    """Further frequencies that are controlled for; NaN if missing."""
 
     def predictors(self, first: FirstFrequency) -> list[_inputs.Floats]:
-        """Return the first frequency, that of the surface, and those that are held constant."""
+        """Return the first frequency, that of the surface, and the controls."""
         return [self.entity if first == "entity" else self.others, self.surface, *self.controls]
 
     def cells(
         self, *, keep_zeros: bool = False
     ) -> Iterator[tuple[dict[str, Any], "_SubsetRows", int]]:
-        """Yield labels, usable rows and the number of the model, by group, model and subset."""
+        """Yield labels, usable rows and the index of the model, by group, model and subset."""
         for key, positions in self.groups.items():
             for column, model in enumerate(self.models):
                 for subset in SUBSETS:
-                    # A grouping may itself be called "model".
+                    # A column of groups may also be called "model".
                     labels = {"model": model} | dict(zip(self.keys, key, strict=True))
                     chosen = take_subset(self, positions, subset, keep_zeros=keep_zeros)
                     yield labels | {"subset": subset}, chosen, column
@@ -200,16 +200,16 @@ class FrequencyRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SubsetRows:
-    """What the filters leave of a subset, and the numbers of rows that they dropped."""
+    """Rows of a subset after the filters, and the numbers of dropped rows."""
 
     positions: npt.NDArray[np.intp]
-    """Rows whose two frequencies can be used."""
+    """Rows with two usable frequencies."""
     n_zero: int
-    """Rows with a frequency of zero, left out unless zeros are kept."""
+    """Rows with a frequency of zero, excluded unless zeros are kept."""
     n_below: int
     """Rows whose surface frequency is above zero and at most the threshold."""
     n_missing: int
-    """Rows that lack a frequency."""
+    """Rows with a missing frequency."""
 
 
 def read_rows(
@@ -227,7 +227,7 @@ def read_rows(
     others_frequency: str | None = None,
     controls: Sequence[str] = (),
 ) -> FrequencyRows:
-    """Read and check the columns of a frame for a result of these columns, "model" the first."""
+    """Read and check the columns of a frame, for a result with these columns, "model" first."""
     _inputs.check_missing(missing)
     if not high_frequency_above >= 0.0:
         raise ValueError(
@@ -246,11 +246,11 @@ def read_rows(
     }
     columns |= {name: number_column(frame, name) for name in models}
     for name, column in columns.items():
-        _inputs.refuse_missing(np.isnan(column), name, missing)
+        _inputs.check_complete(np.isnan(column), name, missing)
     canonical = _inputs.verdict_codes(frame[is_canonical].array, is_canonical)
     if (canonical == _inputs.MISSING).any():
         row = int(np.argmax(canonical == _inputs.MISSING))
-        raise ValueError(f"{is_canonical}[{row}] is missing: say whether the surface is canonical")
+        raise ValueError(f"{is_canonical}[{row}] is missing: fill in True or False")
     shared = [name for name in named if name not in models]
     _groups.warn_repeated_rows(frame, models, shared, stacklevel=3)
     groups = _groups.group_positions(frame, keys)
@@ -304,7 +304,7 @@ def take_subset(
 
 
 def warn_missing(rows: FrequencyRows, n_rows: int, *, stacklevel: int) -> None:
-    """Say how many rows lack a frequency or an accuracy, where any do."""
+    """Warn of the number of rows without a frequency or an accuracy, if there are any."""
     lacking = np.isnan(rows.predictors("entity")).any(axis=0)
     lacking |= np.isnan(rows.accuracies).any(axis=1)
     if rows.others.size:
@@ -312,7 +312,7 @@ def warn_missing(rows: FrequencyRows, n_rows: int, *, stacklevel: int) -> None:
     if lacking.any():
         warnings.warn(
             f"{int(lacking.sum())} of {n_rows} surface instances lack a frequency or an accuracy "
-            "and were left out where it is needed",
+            "and are excluded if it is needed",
             UnscoredWarning,
             stacklevel=stacklevel + 1,
         )

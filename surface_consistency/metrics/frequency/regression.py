@@ -12,7 +12,7 @@ from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.uncertainty import intervals
 
-# Log odds of 15 are a chance of 3 in 10 million: only separated data are fitted so.
+# Log odds of 15 are a probability of 1 - 3e-7, which only separated data reach.
 _SEPARATED_LOG_ODDS = 15.0
 
 
@@ -24,33 +24,33 @@ def correctness_regression(
     clusters: Iterable[Hashable] | None = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Regress correctness on scores: by how much do the log odds of a right answer rise?
+    """Regress correctness on scores: change in log odds of a correct answer per unit of a score.
 
     Args:
-        scores: Scores of each instance, shape `(n_instances, n_scores)` or `(n_instances,)`, as
-            they are: a coefficient is that of one unit of the score.
-        correct: Verdicts of the same instances, none missing.
-        names: Name of each score; none for score_1 and so on.
-        clusters: What belongs together, such as the fact; None takes each instance for itself.
+        scores: Scores of each instance, shape `(n_instances, n_scores)` or `(n_instances,)`, not
+            standardised: a coefficient is for one unit of the score.
+        correct: Correctness labels of the same instances, without missing values.
+        names: Name of each score; if empty, score_1 and so on.
+        clusters: Cluster of each instance, such as the fact; None for independent instances.
         confidence: Nominal coverage of the intervals, in (0, 1).
 
     Returns:
-        One row a term, the intercept first: term, estimate, standard_error (robust to clusters),
+        One row per term, the intercept first: term, estimate, standard_error (cluster-robust),
         estimate_low, estimate_high, z, p_value, odds_ratio, n, n_clusters.
 
     Raises:
-        MissingDependencyError: When statsmodels, of the extra `analysis`, is not installed.
-        ValueError: When lengths differ, a score is not finite, a verdict is missing or not binary,
-            or the names are not one a score.
+        MissingDependencyError: If statsmodels, from the extra `analysis`, is not installed.
+        ValueError: If lengths differ, a score is not finite, a label is missing or not binary, or
+            the number of names is not that of scores.
 
     Notes:
-        Where all answers are equal, a score is constant or a linear function of the others, or the
-        scores separate right from wrong answers, the estimates are NaN, with an
-        `UndefinedMetricWarning` that says why.
+        If all labels are equal, a score is constant or a linear function of the others, or the
+        scores separate correct from incorrect answers, the estimates are NaN, with an
+        `UndefinedMetricWarning` that gives the reason.
 
     References:
-        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, tables E to H, which take errors for
-        those of independent, homoscedastic rows.
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, tables E to H, whose standard errors
+        assume independent, homoscedastic rows.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def correctness_regression(
     features, verdicts = _inputs.scores_and_verdicts(scores, correct)
     terms = list(names) or [f"score_{number + 1}" for number in range(features.shape[1])]
     if len(terms) != features.shape[1]:
-        raise ValueError(f"names must name {features.shape[1]} scores; got {len(terms)}")
+        raise ValueError(f"names must have {features.shape[1]} entries; got {len(terms)}")
     design = np.column_stack([np.ones(len(features)), features])
     owners = _inputs.label_codes(clusters, verdicts.size, "clusters", row="instance")
     sizes = np.bincount(owners).astype(np.float64)
@@ -73,7 +73,7 @@ def correctness_regression(
         _inputs.warn_undefined(f"the regression is undefined (NaN): {fit}", stacklevel=2)
         fit = np.full((2, design.shape[1]), np.nan)
     estimates, standard_errors = fit
-    df = intervals.worth_of_clusters(sizes) - 1.0
+    df = intervals.effective_number(sizes) - 1.0
     half = float(intervals.t_quantile(df, confidence)) * standard_errors
     z = estimates / standard_errors
     with np.errstate(over="ignore"):
@@ -97,12 +97,12 @@ def correctness_regression(
 def _fit(
     correct: _inputs.Floats, design: _inputs.Floats, owners: _inputs.Integers, sizes: _inputs.Floats
 ) -> _inputs.Floats | str:
-    """Return coefficients and their errors, shape `(2, n_terms)`, or why there are none."""
+    """Return coefficients and standard errors, shape `(2, n_terms)`, or the reason for none."""
     n_terms = design.shape[1]
     if sizes.size <= n_terms:
         return f"{sizes.size} clusters for {n_terms} terms"
-    if not intervals.are_enough(worth := intervals.worth_of_clusters(sizes)):
-        return intervals.too_few_clusters(float(worth))
+    if not intervals.enough_clusters(n_effective := intervals.effective_number(sizes)):
+        return intervals.too_few_clusters(float(n_effective))
     if (correct == correct[0]).all():
         return "all answers are equal"
     if np.linalg.matrix_rank(design) < n_terms:
@@ -113,8 +113,8 @@ def _fit(
     except ImportError as error:
         raise MissingDependencyError("correctness_regression", "statsmodels", "analysis") from error
     model = linear.GLM(correct, design, family=families.Binomial())
-    separated = "the terms separate right from wrong answers"
-    # The likelihood of separated data has no maximum, which the fit shows without its warnings.
+    separated = "the terms separate correct from incorrect answers"
+    # The likelihood of separated data has no maximum; this is detected without the warnings.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

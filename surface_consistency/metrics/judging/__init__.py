@@ -1,1 +1,1 @@
-"""How good a judge is, and rates corrected for it."""
+"""Agreement of an LLM judge with human labels, and rates corrected for its errors."""

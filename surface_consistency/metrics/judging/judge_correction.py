@@ -1,4 +1,4 @@
-"""Alignment of short and long answers with the errors of their judge taken out."""
+"""Alignment of short and long answers, corrected for the errors of the LLM judge."""
 
 import itertools
 import math
@@ -37,50 +37,51 @@ def corrected_alignment(
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> dict[str, object]:
-    """Estimate F_S, F_L and alignment as a judge without error would see them.
+    """Estimate F_S, F_L and alignment corrected for the errors of the LLM judge.
 
-    The four observed shares (both right, short only, long only, neither) are the true ones sent
-    through the judge's errors on short and on long answers. That map is inverted: Rogan and
-    Gladen's correction on both sides of the table at once.
+    The four observed proportions (both correct, short only, long only, neither) are the true ones
+    multiplied by the error matrix of the LLM judge on short and on long answers. This matrix is
+    inverted, which is Rogan and Gladen's correction for both sides of the table simultaneously.
 
     Args:
-        short: Verdicts on the short answers, shape `(n_topics, n_slots)`, column k being
-            sub-question k: True or False, 1 or 0, None or NaN.
-        long: Verdicts on the long answers, `(n_topics, n_slots)` or
+        short: Correctness labels of the short answers, shape `(n_topics, n_slots)`, with
+            sub-question k in column k: True or False, 1 or 0, None or NaN.
+        long: Labels of the long answers, `(n_topics, n_slots)` or
             `(n_topics, n_permutations, n_slots)`.
-        short_error: Errors of the judge of short answers, from `judge_agreement` on labelled ones.
-        long_error: Errors of the judge of long answers.
-        error_correlation: Correlation, given the truth, of the judge's erring on a short answer and
-            on the long one to the same sub-question: 0 takes them for independent, and a judge that
-            stumbles over the same facts both times has a positive one. It bears on the alignment
-            alone. Score with several values to see how much hangs on it.
-        missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
+        short_error: Error counts of the LLM judge on short answers, from `judge_agreement` with
+            human labels.
+        long_error: Error counts of the LLM judge on long answers.
+        error_correlation: Correlation, given the truth, of its errors on the short and on the long
+            answer to one sub-question: 0 assumes independence, and errors on the same facts in
+            both give a positive correlation. It affects only the alignment. Run with several values
+            for a sensitivity analysis.
+        missing: "raise" raises an error if a label is missing; "drop" excludes such pairs, with an
             `UnscoredWarning`.
-        intervals: How intervals are made: "auto" joins t limits over topics, the
-            judge's errors held as they are, with the spread of draws of these errors; "percentile"
-            resamples both at once. `resamples` is the number of draws.
+        intervals: Options of the intervals. "auto" combines t limits over topics, with the error
+            rates fixed, with the spread of draws of these rates. "percentile" resamples both
+            simultaneously. `resamples` is the number of draws.
 
     Returns:
         n_topics (with a scored pair) and n_missing; for each of short_accuracy, long_accuracy,
-        accuracy_difference, alignment and signed_alignment `observed_<score>`, as the judge has it,
-        and the corrected `<score>`, `<score>_low` and `<score>_high`; and is_cut, whether the
-        inverse had a cell below 0.
+        accuracy_difference, alignment and signed_alignment the uncorrected `observed_<score>` and
+        the corrected `<score>`, `<score>_low` and `<score>_high`; and is_cut, whether the inverse
+        has a cell below 0.
 
     Raises:
-        ValueError: When shapes do not fit each other, an input is empty, a value is not a verdict
-            or (under "raise") missing, no pair has both verdicts, an option is out of range, or
-            errors as frequent as these cannot be correlated so much.
+        ValueError: If shapes do not match, an input is empty, a value is not a correctness label or
+            (under "raise") missing, no pair has both labels, an option is out of range, or the
+            error rates do not allow this `error_correlation`.
 
     Notes:
-        Without `error_correlation` the judge is taken to err on a short answer independently of the
-        long one, given the truth; one who errs on the same facts both times makes verdicts agree
-        more often than this removes, so that the alignment comes out too high. No label of a short
-        and a long answer apart tells that correlation: label both answers to the same questions to
-        see it. Errors must come from answers like those judged. Where the inverse
-        has a cell below 0, the most likely table without one is taken (`is_cut`), by expectation
-        maximisation; resamples alike. Two perfect judges
-        change nothing. One topic gives NaN bounds; a judge no better than chance makes all NaN;
-        each with an `UndefinedMetricWarning`.
+        With `error_correlation=0` the LLM judge is assumed to make errors on the short and the long
+        answer independently, given the truth. If it makes errors on the same facts in both, labels
+        agree more often than this corrects for, and the alignment is too high. Separate labels of
+        short and long answers do not determine the correlation: label both answers to the same
+        questions to estimate it. The error rates must come from answers like those that are scored.
+        If the inverse has a cell below 0, the most likely table without a negative cell is used
+        (`is_cut`), by expectation maximisation, also in resamples. Without errors nothing changes.
+        One topic gives NaN bounds; an LLM judge that is not better than chance makes all results
+        NaN; each with an `UndefinedMetricWarning`.
 
     References:
         W. J. Rogan and B. Gladen, American Journal of Epidemiology 107, 1978; SLAQ, arXiv
@@ -100,7 +101,7 @@ def corrected_alignment(
     counts = topic_counts(short, long, missing=missing)
     cells = topic_shares(counts)
     if min(_better(short_error), _better(long_error)) <= 0.0:
-        _warn("a judge is no better than chance (sensitivity + specificity at most 1)")
+        _warn("an LLM judge is not better than chance (sensitivity + specificity at most 1)")
     _check_correlation(error_correlation, short_error, long_error)
     exact = _error_matrix(_point(short_error), _point(long_error), error_correlation)
     observed = cells.mean(axis=0, keepdims=True)
@@ -124,7 +125,7 @@ def corrected_alignment(
             )
             bounds = _joined(means, over_topics, bounds)
     else:
-        _warn("one topic says nothing of the spread between topics; bounds")
+        _warn("one topic does not determine the spread between topics; bounds")
     row: dict[str, object] = {
         "n_topics": len(cells),
         "n_missing": int(np.asarray(long).size - counts.sum()),
@@ -137,15 +138,15 @@ def corrected_alignment(
 
 
 _RANGES = np.array([[0.0, 0.0, -1.0, 0.0, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
-"""What the scores can be, in the order of `SCORES`."""
+"""Range of the scores, in the order of `SCORES`."""
 
 
 def _topic_bounds(
     cells: Floats, errors: Floats, short: JudgeError, long: JudgeError, confidence: float
 ) -> Floats:
-    """Return the limits of the scores over topics with the judge's errors held, shape `(2, 5)`.
+    """Return the limits of the scores over topics with fixed error rates, shape `(2, 5)`.
 
-    All are weighted means of the cells, moved: corrected accuracies are shares moved and stretched.
+    All are shifted weighted means of the cells: corrected accuracies are linear in proportions.
     """
     if not np.isfinite(errors).all():
         return np.full((2, len(SCORES)), math.nan)
@@ -175,16 +176,16 @@ def _topic_bounds(
 
 
 def _joined(means: Floats, *bounds: Floats) -> Floats:
-    """Join limits from independent sources of error: the roots of the sums of their squares."""
+    """Combine limits from independent sources of error: roots of the sums of their squares."""
     steps = [np.maximum([means - low, high - means], 0.0) for low, high in bounds]
     length = np.sqrt(sum(step**2 for step in steps))
     return np.asarray(np.clip([means - length[0], means + length[1]], *_RANGES))
 
 
 def _check_correlation(correlation: float, short: JudgeError, long: JudgeError) -> None:
-    """Refuse a correlation that errors as frequent as these cannot have."""
+    """Raise an error if the error rates do not allow this correlation."""
     if not -1.0 <= correlation <= 1.0:
-        raise ValueError(f"error_correlation must lie in [-1, 1]; got {correlation!r}")
+        raise ValueError(f"error_correlation must be in [-1, 1]; got {correlation!r}")
     errors = ((1.0 - judge.sensitivity, 1.0 - judge.specificity) for judge in (short, long))
     for first, second in itertools.product(*errors):
         spread = math.sqrt(first * (1.0 - first) * second * (1.0 - second))
@@ -193,23 +194,23 @@ def _check_correlation(correlation: float, short: JudgeError, long: JudgeError) 
         if not least - _ROUNDING <= correlation * spread <= most + _ROUNDING:
             raise ValueError(
                 f"error_correlation is {correlation!r}, but errors in {first:.3g} of the short and "
-                f"{second:.3g} of the long answers can have one from {least / spread:.3g} to "
-                f"{most / spread:.3g} only"
+                f"{second:.3g} of the long answers allow only {least / spread:.3g} to "
+                f"{most / spread:.3g}"
             )
 
 
 def _better(error: JudgeError) -> float:
-    """Return how far a judge is above chance."""
+    """Return sensitivity + specificity - 1, which is above 0 if better than chance."""
     return error.sensitivity + error.specificity - 1.0
 
 
 def _point(error: JudgeError) -> tuple[Floats, Floats]:
-    """Return sensitivity and specificity as draws of one."""
+    """Return sensitivity and specificity as arrays with one draw."""
     return np.array([error.sensitivity]), np.array([error.specificity])
 
 
 def _true_cells(observed: Floats, errors: Floats) -> tuple[Floats, Flags]:
-    """Undo the errors, `(..., 4, 4)` from true to observed cells; NaN where they cannot be undone.
+    """Invert the errors, `(..., 4, 4)` from true to observed cells; NaN if they are not invertible.
 
     Rows with a negative cell get the most likely table instead; the second array marks them.
     """
@@ -225,15 +226,15 @@ def _true_cells(observed: Floats, errors: Floats) -> tuple[Floats, Flags]:
 def _error_matrix(
     short: tuple[Floats, Floats], long: tuple[Floats, Floats], correlation: float
 ) -> Floats:
-    """Return the chance of each observed cell (row) given each true one (column), `(n, 4, 4)`.
+    """Return the probability of each observed cell (row) given each true one (column), `(n, 4, 4)`.
 
-    Both judges are given by sensitivity and specificity. NaN where one is no better than chance.
-    Correlations that cannot be are cut to what can.
+    `short` and `long` are sensitivities and specificities. NaN if they are not better than chance.
+    Impossible correlations are clipped to the possible range.
     """
     short_errors = (1.0 - short[0], 1.0 - short[1])
     long_errors = (1.0 - long[0], 1.0 - long[1])
     matrix = np.empty((len(short[0]), 4, 4))
-    # Cells are numbered by 2 * (short is wrong) + (long is wrong); an error changes either.
+    # Cell number: 2 * (short is incorrect) + (long is incorrect); an error changes one of them.
     for true in range(4):
         first, second = short_errors[true // 2], long_errors[true % 2]
         spread = np.sqrt(first * (1.0 - first) * second * (1.0 - second))
@@ -260,7 +261,7 @@ def _most_likely(observed: Floats, errors: Floats) -> Floats:
 
 
 def _scores(cells: Floats) -> Floats:
-    """Return F_S, F_L, their difference, alignment and signed alignment of each row of shares."""
+    """Return F_S, F_L, their difference, alignment and signed alignment of each row."""
     return cells @ np.array([score.numerator for score in SCORES.values()], dtype=np.float64).T
 
 

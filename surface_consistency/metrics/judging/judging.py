@@ -1,4 +1,4 @@
-"""How good a judge is by human labels, and the rate that stands behind an observed one."""
+"""Agreement of an LLM judge with human labels, and its error rates."""
 
 import math
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ from surface_consistency.metrics.uncertainty.intervals import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeError:
-    """How often a judge errs on right and on wrong answers, as counted on labelled ones.
+    """Error counts of an LLM judge on correct and on incorrect answers with human labels.
 
     Args:
-        true_positives: Right answers that it calls right.
-        false_negatives: Right answers that it calls wrong.
-        false_positives: Wrong answers that it calls right.
-        true_negatives: Wrong answers that it calls wrong.
+        true_positives: Number of correct answers that it labels correct.
+        false_negatives: Number of correct answers that it labels incorrect.
+        false_positives: Number of incorrect answers that it labels correct.
+        true_negatives: Number of incorrect answers that it labels incorrect.
 
     Raises:
-        TypeError: When a count is not an integer.
-        ValueError: When a count is negative, or there is no right or no wrong answer, so that one
-            of the rates is unknown.
+        TypeError: If a count is not an integer.
+        ValueError: If a count is negative, or there is no correct or no incorrect answer, so that
+            one of the rates is unknown.
 
     References:
         W. J. Rogan and B. Gladen, American Journal of Epidemiology 107, 1978.
@@ -49,36 +49,36 @@ class JudgeError:
     """
 
     true_positives: int
-    """Right answers that the judge calls right."""
+    """Number of correct answers that the LLM judge labels correct."""
     false_negatives: int
-    """Right answers that the judge calls wrong."""
+    """Number of correct answers that the LLM judge labels incorrect."""
     false_positives: int
-    """Wrong answers that the judge calls right."""
+    """Number of incorrect answers that the LLM judge labels correct."""
     true_negatives: int
-    """Wrong answers that the judge calls wrong."""
+    """Number of incorrect answers that the LLM judge labels incorrect."""
 
     def __post_init__(self) -> None:
         for name in ("true_positives", "false_negatives", "false_positives", "true_negatives"):
             check_count(getattr(self, name), name)
         if self.true_positives + self.false_negatives == 0:
-            raise ValueError("no labelled answer is right: the judge's sensitivity is unknown")
+            raise ValueError("no labelled answer is correct: the sensitivity is unknown")
         if self.false_positives + self.true_negatives == 0:
-            raise ValueError("no labelled answer is wrong: the judge's specificity is unknown")
+            raise ValueError("no labelled answer is incorrect: the specificity is unknown")
 
     @property
     def sensitivity(self) -> float:
-        """Share of right answers that the judge calls right, in [0, 1]."""
+        """Proportion of correct answers that the LLM judge labels correct, in [0, 1]."""
         return self.true_positives / (self.true_positives + self.false_negatives)
 
     @property
     def specificity(self) -> float:
-        """Share of wrong answers that the judge calls wrong, in [0, 1]."""
+        """Proportion of incorrect answers that the LLM judge labels incorrect, in [0, 1]."""
         return self.true_negatives / (self.true_negatives + self.false_positives)
 
     def draws(
         self, n: int, rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Draw the two rates as uncertain as the counts leave them.
+        """Draw sensitivity and specificity from their distributions given the counts.
 
         Args:
             n: Number of draws.
@@ -101,32 +101,32 @@ def judge_agreement(
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> dict[str, object]:
-    """Compare a judge's verdicts with human labels of the same answers.
+    """Compare the labels of an LLM judge with human labels of the same answers.
 
     Args:
-        human: Labels, shape `(n_answers,)`: True or False, 1 or 0, None or NaN where there is none.
-        judge: Verdicts of the judge in the same order; None or NaN where it could not judge.
-        missing: "raise" refuses missing values; "drop" leaves such answers out, with an
-            `UnscoredWarning`.
-        intervals: How that of kappa is made, whose resamples are of answers; the others are
-            Wilson's, of the same level.
+        human: Human labels, shape `(n_answers,)`: True or False, 1 or 0; None or NaN if missing.
+        judge: Labels of the LLM judge in the same order; None or NaN if it returned no label.
+        missing: "raise" raises an error if a label is missing; "drop" excludes such answers, with
+            an `UnscoredWarning`.
+        intervals: Options of the interval of kappa, which resamples answers; the other intervals
+            are Wilson's, at the same level.
 
     Returns:
-        n (answers with both), n_missing; true_positives, false_negatives, false_positives and
-        true_negatives, the human label being the truth; and accuracy, kappa, sensitivity and
-        specificity, each with `_low` and `_high`. Sensitivity is the share of the answers that are
-        right by the human which the judge calls right, specificity that of the wrong ones which it
-        calls wrong.
+        n (answers with both labels), n_missing; true_positives, false_negatives, false_positives
+        and true_negatives, with the human label as the truth; and accuracy, kappa, sensitivity and
+        specificity, each with `_low` and `_high`. Sensitivity is the proportion of the correct
+        answers (by the human labels) that the LLM judge labels correct; specificity is the
+        proportion of the incorrect ones that it labels incorrect.
 
     Raises:
-        ValueError: When lengths differ, a value is no verdict, a verdict is missing under "raise",
-            or no answer has both.
+        ValueError: If lengths differ, a value is not a correctness label, a label is missing under
+            "raise", or no answer has both labels.
 
     Notes:
-        Without an answer that is right (wrong) by the human, sensitivity (specificity) is NaN;
-        kappa is NaN where the verdicts do not vary; each with an `UndefinedMetricWarning`. Answers
-        are taken for independent; judge a sample that was drawn at random. Swapping right and
-        wrong swaps sensitivity and specificity.
+        Without a correct (incorrect) answer, sensitivity (specificity) is NaN; kappa is NaN if the
+        labels do not vary; each with an `UndefinedMetricWarning`. Answers are assumed to be
+        independent, so label a random sample. Swapping correct and incorrect swaps sensitivity and
+        specificity.
 
     References:
         SLAQ, arXiv 2510.11218, appendix A.2 (accuracy of its judge: 92 % short, 94 % long);
@@ -143,9 +143,10 @@ def judge_agreement(
     human_values, judge_values = np.asarray(human, dtype=object), np.asarray(judge, dtype=object)
     table = paired_table(human_values, judge_values, missing=missing)
     if table.n == 0:
-        raise ValueError("no answer has both a label and a judgement: nothing to compare")
+        raise ValueError("no answer has both a human label and a label of the LLM judge")
     n_right, n_wrong = table.both + table.first_only, table.second_only + table.neither
-    for n, name, kind in ((n_right, "sensitivity", "right"), (n_wrong, "specificity", "wrong")):
+    kinds = ((n_right, "sensitivity", "correct"), (n_wrong, "specificity", "incorrect"))
+    for n, name, kind in kinds:
         if n == 0:
             warn_undefined(f"{name} is undefined (NaN): no answer is {kind} by the human labels")
     kappa, low, high = _kappa(table, intervals)
@@ -163,7 +164,7 @@ def judge_agreement(
 
 
 def _share(name: str, successes: int, n: int, confidence: float) -> dict[str, float]:
-    """Return a share and its Wilson interval by column, NaN for no trial."""
+    """Return a proportion and its Wilson interval by column, NaN without a trial."""
     bounds, share = (math.nan, math.nan), math.nan
     if n:
         bounds, share = wilson_interval(successes, n, confidence=confidence), successes / n
@@ -175,11 +176,9 @@ def _kappa(table: PairedTable, intervals: Intervals) -> tuple[float, float, floa
     answers = np.repeat(np.eye(4), table.counts, axis=0)
     kappa = group_values(answers, {"kappa": kappa_of_counts}, intervals)["kappa"]
     if math.isnan(kappa.value):
-        warn_undefined(
-            f"kappa is undefined (NaN): the verdicts in {table} do not vary", stacklevel=3
-        )
+        warn_undefined(f"kappa is undefined (NaN): the labels in {table} do not vary", stacklevel=3)
     elif math.isnan(kappa.low):
         warn_undefined(
-            "the interval of kappa is undefined (NaN): there is one answer", stacklevel=3
+            "the interval of kappa is undefined (NaN): there is only one answer", stacklevel=3
         )
     return kappa.value, kappa.low, kappa.high

@@ -1,1 +1,1 @@
-"""Whether names are linked to their entities."""
+"""The linking probe: whether a model links names to their entities."""

@@ -14,7 +14,7 @@ from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS,
 from surface_consistency.reading import shown
 
 LINKING_KINDS = ("positive", "surface_negative", "semantic_negative")
-"""Kinds of examples: a true pair, one character replaced, the name of a similar entity."""
+"""Kinds of examples: a true pair, one with a replaced character, one with a similar entity."""
 
 
 def _linking_cells(
@@ -24,7 +24,7 @@ def _linking_cells(
     missing: _inputs.MissingPolicy,
     names: tuple[str, str],
 ) -> _inputs.Codes:
-    """Return each example's cell: 0, 1 positives right, wrong; 2, 3 negatives; -1 missing."""
+    """Return the cell of each example: 0, 1 positives correct, incorrect; 2, 3 negatives; -1."""
     _inputs.check_missing(missing)
     codes, labels = _inputs.verdict_codes(score, names[0]), list(kinds)
     _inputs.check_equal_lengths(**{names[0]: codes.size, names[1]: len(labels)})
@@ -34,7 +34,7 @@ def _linking_cells(
                 f"{names[1]}[{index}] must be one of {', '.join(LINKING_KINDS)}; got {shown(label)}"
             )
     lacking = codes == _inputs.MISSING
-    _inputs.refuse_missing(lacking, names[0], missing, rows="examples", is_verdict=True)
+    _inputs.check_complete(lacking, names[0], missing, rows="examples", is_verdict=True)
     negative = np.array([label != "positive" for label in labels], dtype=np.bool_)
     cells = (2 * negative + 1 - codes).astype(np.int8)
     cells[lacking] = _inputs.MISSING
@@ -64,9 +64,9 @@ LINKING_RATES: Mapping[str, Callable[[npt.ArrayLike], npt.NDArray[np.float64]]] 
 
 raw_accuracy is the proportion of examples answered correctly; positive_accuracy that of true pairs
 affirmed; negative_accuracy that of false pairs denied, both kinds as one class; balanced_accuracy
-the mean of these two, 0.5 by chance; yes_rate the proportion answered yes, a habit that raw
-accuracy mixes in: with w negatives per positive it is (positive + w negative accuracy) / (1 + w).
-Each maps counts whose last axis holds positives right and wrong, then negatives right and wrong.
+the mean of these two, 0.5 by chance; yes_rate the proportion answered yes, which affects raw
+accuracy: with w negatives per positive it is (positive + w negative accuracy) / (1 + w). Each maps
+counts along the last axis: positives correct and incorrect, then negatives correct and incorrect.
 """
 
 
@@ -90,37 +90,37 @@ def linking_by(
     """Compute raw and balanced accuracy of each group of linking examples, with intervals.
 
     Args:
-        frame: One row an example, with the columns named below.
-        by: Columns that make the groups, such as the redirect type; none gives one row for all.
-            Where a cell holds a list, the example counts once in each of its labels.
-        score: Column of verdicts: True or False, 1 or 0, None or NaN.
+        frame: One row per example, with the columns named below.
+        by: Columns of the groups, such as the redirect type; an empty tuple gives one row for all.
+            If a cell contains a list, the example counts once in each of its labels.
+        score: Column of correctness labels: True or False, 1 or 0, None or NaN.
         kind: Column of kinds, each one of `LINKING_KINDS`.
-        cluster: Column of what is resampled as a whole. A positive example and the negatives made
-            from it share a name, so it should join them at least; None takes rows for independent.
-        intervals: How intervals are made; each group derives its own seed.
-        missing: "drop" leaves out examples that lack a verdict, with a count in `n_missing` and an
-            `UnscoredWarning`; "raise" refuses them.
+        cluster: Column of the clusters. A positive example and the negatives made from it share a
+            name, so they should at least be in one cluster; None assumes independent rows.
+        intervals: Options of the intervals; each group derives its own seed.
+        missing: "drop" excludes examples without a label, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" raises an error.
 
     Returns:
-        One row a group, sorted by label, with the columns `by`; positive_right, positive_wrong,
-        negative_right, negative_wrong; n, n_clusters, few_clusters (whether they are fewer than
-        20), n_missing, n_undefined, not_inferred (why intervals are NaN), n_effective_clusters (as
-        in `paired_by`); and `<rate>`, `<rate>_low`, `<rate>_high` for each name in
-        `LINKING_RATES`, as fractions, with `<rate>_n` and `<rate>_n_clusters`, the examples in the
-        denominator of a rate of true or of false pairs and their clusters.
+        One row per group, sorted by label, with the columns `by`; positive_right, positive_wrong,
+        negative_right, negative_wrong; n, n_clusters, few_clusters (fewer than 20), n_missing,
+        n_undefined, not_inferred (why intervals are NaN), n_effective_clusters (as in `paired_by`);
+        and `<rate>`, `<rate>_low`, `<rate>_high` for each name in `LINKING_RATES`, as fractions,
+        with `<rate>_n` and `<rate>_n_clusters`, the numbers of examples in the denominator of a
+        rate of true or of false pairs and of their clusters.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame.
-        ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
-            kind is unknown, a cluster id is missing, a `by` column is named twice or as a column of
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame.
+        ValueError: If the frame is empty, a label is not binary or (under "raise") missing, a kind
+            is unknown, a cluster id is missing, a `by` column is named twice or like a column of
             the result, or an option is out of range.
 
     Notes:
-        A missing value in a `by` column puts the example in the group "none". Undefined rates and
-        the bounds of a group with one cluster are NaN; one `UndefinedMetricWarning` names them all.
-        To count answers that are neither yes nor no as wrong, give False for them. The order of the
-        examples does not matter.
+        An example with a missing value in a `by` column is in the group "none". Undefined rates and
+        the bounds of a group with one cluster are NaN; one `UndefinedMetricWarning` lists them all.
+        To count answers that are neither yes nor no as incorrect, label them False. The order of
+        the examples does not matter.
 
     References:
         Appendix B.5 and table 7 of arXiv 2604.21882; Brodersen et al., ICPR 2010 (balanced
@@ -138,9 +138,7 @@ def linking_by(
     """
     keys = _groups.grouping_columns(by, _COLUMNS)
     needed = [*keys, score, kind, *([cluster] if cluster is not None else [])]
-    _groups.check_frame(
-        frame, needed, options="by, correct, kind or cluster", row="linking example"
-    )
+    _groups.check_frame(frame, needed, options="by, score, kind or cluster", row="linking example")
     cells = _linking_cells(
         frame[score].array, frame[kind].tolist(), missing=missing, names=(score, kind)
     )

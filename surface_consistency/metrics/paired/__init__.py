@@ -1,1 +1,1 @@
-"""Two conditions: tables, rates, tests, contrasts."""
+"""Paired metrics of two conditions: tables, rates, tests and contrasts."""

@@ -1,8 +1,8 @@
-"""Differences between groups of pairs, with clusters that both of them share drawn together.
+"""Differences of a rate between groups of pairs, within shared clusters.
 
-Two intervals that overlap say nothing of a difference: groups that share facts are right and wrong
-together. A contrast takes the difference of two rates within the same clusters, and tests both that
-it is none and, with a margin, that it is small.
+Overlapping confidence intervals do not show whether a difference is significant, because groups
+that share facts have correlated results. A contrast estimates the difference of two rates within
+the same clusters, and tests whether it is 0 and, with a margin, whether the rates are equivalent.
 """
 
 import itertools
@@ -32,39 +32,39 @@ def contrast(
     margin: float | None = None,
     confidence: float = 0.95,
 ) -> dict[str, object]:
-    """Compare a rate of two groups of pairs whose clusters are the same rows.
+    """Compare a rate between two groups of pairs that are counted over the same clusters.
 
-    The difference of two shares has a t interval over clusters, with the variance that few events
-    cannot show and, where a group has few, what the other tells of it. A statistic that is no
-    share, such as kappa, has a jackknife t interval. p is of the same t, and that of equivalence
-    the larger of the one-sided ones of the margin and of its opposite.
+    The difference of two proportions has a t interval over clusters with a variance term for few
+    events, which is pooled over both groups if one has few events. A statistic that is not a
+    proportion, such as kappa, has a jackknife t interval. The p-value comes from the same t. The
+    p-value of equivalence is the larger of those of the two one-sided tests at the margin and its
+    opposite.
 
     Args:
         counts_a: Counts of the first group by cluster, shape `(n_clusters, 4)`, columns both, first
-            only, second only, neither; a row of zeros where the cluster has no pair in the group.
-        counts_b: Counts of the second group, row by row of the same clusters.
+            only, second only, neither; a row of zeros if the cluster has no pair in the group.
+        counts_b: Counts of the second group, with the same clusters in the same rows.
         rate: Name in `PAIRED_RATES`, or a statistic of summed counts.
-        margin: Difference that counts as none, above 0, as a fraction: tests equivalence by two
-            one-sided tests. None does not.
+        margin: Equivalence margin, a fraction above 0; None omits the test of equivalence.
         confidence: Nominal coverage of the interval, in (0, 1).
 
     Returns:
-        The cells of a row of `contrasts_by`, without its labels and Holm's p-value: value_a,
+        A dictionary with the columns of `contrasts_by` except labels and Holm's p-value: value_a,
         value_b, difference, difference_low, difference_high, p_value, margin and p_equivalent (NaN
         without a margin), n_a, n_b, n_clusters and not_inferred.
 
     Raises:
-        TypeError: When counts hold no numbers.
-        ValueError: When the shapes differ or are no `(n_clusters, 4)`, a count is negative or not
+        TypeError: If counts are not numeric.
+        ValueError: If the shapes differ or are not `(n_clusters, 4)`, a count is negative or not
             finite, the name is unknown, or an option is out of range.
 
     Notes:
-        A cluster that holds pairs of both groups counts in both, so that what they share cancels;
-        a pair may stand in both groups. Few clusters without a flip do not show that there is none:
-        the interval of two groups that never flip is no point. An undefined rate, and a group whose
-        clusters are fewer than four or so unequal that they are worth no more, give NaN, with an
-        `UndefinedMetricWarning`, and so does the jackknife where no cluster moves the difference.
-        Swapping the groups turns the sign.
+        A cluster with pairs of both groups counts in both, so that shared variation cancels; a pair
+        may be in both groups. A few clusters without a flip are not evidence that there are none:
+        if neither group flips, the interval still has a width. The result is NaN, with an
+        `UndefinedMetricWarning`, for an undefined rate, and for a group with fewer than four
+        clusters or an effective number below four; and for the jackknife if omitting clusters does
+        not change the difference. Swapping the groups changes the sign.
 
     References:
         B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E.
@@ -84,12 +84,12 @@ def contrast(
     a, b = count_matrix(counts_a, "counts_a"), count_matrix(counts_b, "counts_b")
     if a.shape != b.shape:
         raise ValueError(
-            "counts_a and counts_b must hold the same clusters row by row; got shapes "
+            "counts_a and counts_b must have the same clusters in the same rows; got shapes "
             f"{a.shape} and {b.shape}"
         )
     statistic = _statistic(rate)
     counts = _Counts(a, b, np.concatenate([a, b], axis=1))
-    result = _compared(counts, _apart(statistic), statistic, margin, confidence)
+    result = _compared(counts, _unpaired(statistic), statistic, margin, confidence)
     if result["not_inferred"]:
         _inputs.warn_undefined(f"the contrast is undefined (NaN): {result['not_inferred']}")
     return result
@@ -105,12 +105,12 @@ def _statistic(rate: str | Statistic) -> Statistic:
 
 
 def _means(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
-    """Return the means of which a rate is the sum; none for other statistics."""
+    """Return the means of which a rate is the sum; empty for other statistics."""
     return () if getattr(rate, "link", None) is not None else cluster_bounds.parts_of(rate)
 
 
-def _apart(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
-    """Return the means of a difference, of four counts of one group and four of the other."""
+def _unpaired(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
+    """Return the means of a difference, from four counts of one group and four of the other."""
     none = (0.0,) * 4
     return tuple(
         joint
@@ -125,13 +125,13 @@ def _apart(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
 
 
 def matched_difference(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
-    """Return the means of a difference, of the 16 counts of pairs by their cells in two groups.
+    """Return the means of a difference, from the 16 counts of pairs by their cells in two groups.
 
-    Column 4 i + j counts pairs that are in cell i of the first group and j of the second.
+    Column 4 i + j counts the pairs in cell i of the first group and cell j of the second.
     """
     parts = _means(rate)
     if parts and all(set(part.below) == {1} for part in parts):
-        # Of the same pairs: what counts is by how much each pair's share in the rate changes.
+        # For the same pairs, only the change in each pair's contribution to the rate matters.
         weights = np.sum([part.weight * np.asarray(part.above) for part in parts], axis=0)
         change = np.subtract.outer(weights, weights).ravel()
         largest = float(np.abs(change).max())
@@ -145,7 +145,7 @@ def matched_difference(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
 
 
 class _Counts(NamedTuple):
-    """Counts by cluster: of two groups, and the sums that tell how they go together."""
+    """Counts by cluster of two groups, and the sums from which the difference is inferred."""
 
     a: _inputs.Floats
     b: _inputs.Floats
@@ -159,7 +159,7 @@ def _compared(
     margin: float | None,
     confidence: float,
 ) -> dict[str, object]:
-    """Compare two groups in a rate, whose difference is made of these means of `counts.sums`."""
+    """Compare a rate between two groups; `parts` are means of `counts.sums`."""
     a, b, sums = (part[counts.sums.any(axis=1)] for part in counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         value_a, value_b = (float(np.asarray(statistic(side.sum(axis=0)))) for side in (a, b))
@@ -177,9 +177,9 @@ def _compared(
         fewest = min(int(np.count_nonzero(side.any(axis=1))) for side in (a, b))
         not_inferred = too_few_clusters(fewest) if fewest < LEAST_CLUSTERS else ""
         if not not_inferred and np.isnan(inferred.error):
-            not_inferred = "leaving out a cluster leaves a rate undefined, or changes nothing"
+            not_inferred = "omitting a cluster makes a rate undefined, or changes nothing"
     if not math.isfinite(difference):
-        not_inferred = "a group has no pair that the rate is of"
+        not_inferred = "a group has no pair in the denominator of the rate"
     low = high = p_value = p_equivalent = math.nan
     if not not_inferred:
         low, high = map(float, inferred.bounds(confidence))
@@ -232,46 +232,46 @@ def contrasts_by(
     """Compare every two groups of a column, such as two types of redirects or two models.
 
     Args:
-        frame: One row a pair (and model), with the columns named below.
-        between: Column of the groups that are compared. Where a cell holds a list (the types of a
-            pair), the pair stands in each of its groups.
-        within: Columns within whose groups the comparison is made, such as the model, or for two
-            models the category; none of them compares over all rows.
-        reference: Group that all others are compared with, as `b`; None compares every two.
+        frame: One row per pair (and model), with the columns named below.
+        between: Column of the groups that are compared. If a cell contains a list (the types of a
+            pair), the pair is in each of its groups.
+        within: Columns of outer groups, such as the model; groups of `between` are compared within
+            each of them. An empty tuple compares over all rows.
+        reference: Group with which all others are compared, as `b`; None compares every two groups.
         rate: Names in `PAIRED_RATES`, or statistics of summed counts by name.
-        first: Column of verdicts under the first condition.
-        second: Column of verdicts under the second condition.
-        cluster: Column of what belongs together, such as the fact, across the groups too; None
-            takes each row for a cluster of its own.
-        pair: Column of pair ids: only pairs with a verdict in both groups count, as for two
-            models that should be compared on the same questions, and the interval rests on how each
-            pair changes from one to the other; a third model which answered few leaves the rows of
-            other models unchanged. None takes all pairs of each, and counts rows that repeat others
-            in a `DataWarning`, as `paired_by` does.
+        first: Column of correctness labels under the first condition.
+        second: Column of correctness labels under the second condition.
+        cluster: Column of dependent rows, such as the fact, also across groups; None makes each row
+            a separate cluster.
+        pair: Column of pair ids. Only pairs with labels in both groups are used, as for two models
+            on the same questions, and the interval is based on how each pair changes from one
+            group to the other. A third model with few answers does not change the rows of other
+            models. None uses all pairs of each group, and reports rows that repeat others in a
+            `DataWarning`, as `paired_by` does.
         margin: As for `contrast`.
         confidence: Nominal coverage of the intervals, in (0, 1).
-        missing: "drop" leaves out pairs that lack a verdict, with an `UnscoredWarning`; "raise"
-            refuses them.
+        missing: "drop" excludes pairs without a label, with an `UnscoredWarning`; "raise" raises an
+            error.
 
     Returns:
-        One row for each rate, group of `within` and two groups: the columns of `within`, rate, a,
-        b, value_a, value_b, difference (value_a - value_b), difference_low and difference_high,
-        p_value, p_value_holm (Holm's over all rows of the rate), margin, p_equivalent, n_a, n_b,
-        n_clusters, few_clusters (whether they are fewer than 20) and not_inferred (why interval and
-        p-values are NaN). Groups are sorted by label, as those of `paired_by`; two groups without a
-        common pair, where `pair` asks for some, have no row, and an `UndefinedMetricWarning`
-        counts them. Neither other groups nor their order change a row, but for Holm's correction.
+        One row per rate, group of `within` and two groups: the columns of `within`, rate, a, b,
+        value_a, value_b, difference (value_a - value_b), difference_low and difference_high,
+        p_value, p_value_holm (Holm's correction over all rows of the rate), margin, p_equivalent,
+        n_a, n_b, n_clusters, few_clusters (fewer than 20) and not_inferred (why interval and
+        p-values are NaN; else empty). Groups are sorted by label, as in `paired_by`. With `pair`,
+        two groups without a common pair have no row; an `UndefinedMetricWarning` reports their
+        number. Other groups and their order do not change a row, except for Holm's correction.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is no DataFrame.
-        ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
-            cluster id is missing, the reference is no group, a rate is unknown, a pair stands twice
-            in a group or belongs to two clusters, or an option is out of range.
+        ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
+        TypeError: If `frame` is not a DataFrame.
+        ValueError: If the frame is empty, a label is not binary or (under "raise") missing, a
+            cluster id is missing, the reference is not a group, a rate is unknown, a pair occurs
+            twice in a group or belongs to two clusters, or an option is out of range.
 
     Notes:
-        See `contrast`. What is undefined is NaN without a warning, but for its reason in
-        `not_inferred`: in a table of many groups some stand in few clusters.
+        See `contrast`. Undefined values are NaN without a warning, with the reason in
+        `not_inferred`, because in a table of many groups some usually have few clusters.
 
     References:
         S. Holm, Scandinavian Journal of Statistics 6, 1979; see `contrast` for the others.
@@ -302,10 +302,10 @@ def contrasts_by(
             frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2
         )
     ids = None if pair is None else pd.factorize(frame[pair])[0].astype(np.int64)
-    difference_of = _apart if ids is None else matched_difference
+    difference_of = _unpaired if ids is None else matched_difference
     parts = {name: difference_of(statistic) for name, statistic in rates.items()}
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in rates}
-    n_apart = 0
+    n_without = 0
     for inside, groups in _nested(_groups.group_positions(frame, keys)).items():
         chosen = _couples(groups, reference)
         scored = {name: one[cells[one] != _inputs.MISSING] for name, one in groups.items()}
@@ -315,17 +315,17 @@ def contrasts_by(
             counted = _by_pair(scored, chosen, cells, clusters, ids)
         for (a, b), counts in zip(chosen, counted, strict=True):
             if ids is not None and not len(counts.a):
-                n_apart += 1
+                n_without += 1
                 continue
             labels = dict(zip(keys, inside, strict=False)) | {"a": a, "b": b}
             for name, statistic in rates.items():
                 row = _compared(counts, parts[name], statistic, margin, confidence)
                 rows[name].append(labels | {"rate": name} | row)
-    if n_apart:
+    if n_without:
         _inputs.warn_undefined(
-            f"{n_apart} couples of groups share no pair with a verdict in both and have no row: "
-            f"the ids of column {shown(pair)} must name the same pair in each group; without pair "
-            "each group stands on its own pairs"
+            f"{n_without} couples of groups have no pair with labels in both, and no row: ids of "
+            f"column {shown(pair)} must identify the same pair in each group; without pair "
+            "each group uses all of its pairs"
         )
     table = pd.DataFrame([*itertools.chain(*rows.values())], columns=[*keys[:-1], *_COLUMNS])
     table["few_clusters"] = table["n_clusters"] < FEW_CLUSTERS
@@ -345,7 +345,7 @@ def _named_rates(rate: str | Sequence[str] | Mapping[str, Statistic]) -> Mapping
 def _nested(
     positions: Mapping[_groups.GroupKey, npt.NDArray[np.intp]],
 ) -> dict[_groups.GroupKey, dict[object, npt.NDArray[np.intp]]]:
-    """Gather the groups to compare within each outer group."""
+    """Collect the groups to compare within each outer group."""
     nested: dict[_groups.GroupKey, dict[object, npt.NDArray[np.intp]]] = {}
     for key, rows in positions.items():
         nested.setdefault(key[:-1], {})[key[-1]] = rows
@@ -353,7 +353,7 @@ def _nested(
 
 
 def _couples(groups: Mapping[object, object], reference: object) -> list[tuple[object, object]]:
-    """Return the groups to compare."""
+    """Return the couples of groups to compare."""
     if reference is None:
         return list(itertools.combinations(groups, 2))
     if reference not in groups:
@@ -370,7 +370,7 @@ _Couples: TypeAlias = Sequence[tuple[object, object]]
 def _by_cluster(
     groups: _Rows, couples: _Couples, cells: _inputs.Codes, clusters: _inputs.Integers
 ) -> Iterator[_Counts]:
-    """Count the cells of the groups over the same clusters, and yield those of each couple."""
+    """Yield the counts of each couple of groups over the same clusters."""
     distinct = np.unique(np.concatenate([clusters[rows] for rows in groups.values()]))
     counts = {}
     for name, rows in groups.items():
@@ -388,20 +388,20 @@ def _by_pair(
     clusters: _inputs.Integers,
     ids: _inputs.Integers,
 ) -> Iterator[_Counts]:
-    """Yield the counts of the pairs that a couple shares, by their cells in both groups."""
+    """Yield the counts of the pairs that both groups of a couple have, by their two cells."""
     pairs = np.unique(np.concatenate([ids[rows] for rows in groups.values()]))
     cell_of, cluster_of = {}, np.full(pairs.size, -1, dtype=np.int64)
     for name, rows in groups.items():
         places = np.searchsorted(pairs, ids[rows])
         if np.unique(places).size < places.size:
             raise ValueError(
-                f"a pair stands more than once in group {shown(name)}: drop the duplicates"
+                f"a pair occurs more than once in group {shown(name)}: drop the duplicates"
             )
-        torn = (cluster_of[places] >= 0) & (cluster_of[places] != clusters[rows])
-        if torn.any():
+        differs = (cluster_of[places] >= 0) & (cluster_of[places] != clusters[rows])
+        if differs.any():
             raise ValueError(
-                f"{int(torn.sum())} pairs belong to another cluster in one group than in the "
-                "other: the groups must agree on the cluster of a pair"
+                f"{int(differs.sum())} pairs belong to different clusters in two groups: give each "
+                "pair the same cluster in all groups"
             )
         cluster_of[places] = clusters[rows]
         cell_of[name] = np.full(pairs.size, _inputs.MISSING, dtype=np.int64)

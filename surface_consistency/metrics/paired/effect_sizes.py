@@ -1,4 +1,4 @@
-"""Agreement beyond chance, and which way and how strongly flips lean."""
+"""Cohen's kappa, and the odds ratio of flips in the two directions."""
 
 import math
 
@@ -12,27 +12,27 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shar
 
 
 def cohen_kappa(table: PairedTable) -> float:
-    """Return Cohen's kappa of the verdicts under two conditions.
+    """Return Cohen's kappa of the correctness labels under two conditions.
 
-    With p_o = (a + d) / n and p_e the agreement of two independent conditions of the same
-    accuracies, kappa = (p_o - p_e) / (1 - p_e). A model that is nearly always wrong is consistent
-    by that alone; kappa takes that part away.
+    With p_o = (a + d) / n and p_e the expected agreement of two independent conditions with the
+    same accuracies, kappa = (p_o - p_e) / (1 - p_e). A model that is nearly always incorrect has a
+    high consistency by chance; kappa corrects for this.
 
     Args:
-        table: Counts of paired verdicts, as from `paired_table`.
+        table: Counts of paired correctness labels, as from `paired_table`.
 
     Returns:
-        Kappa, in [-1, 1]: 1 where the verdicts always agree, 0 where they agree as often as
-        independent ones would, negative below that; higher is more consistent.
+        Kappa, in [-1, 1]: 1 if the labels always agree, 0 if they agree as often as independent
+        ones, negative below that; higher is more consistent.
 
     Raises:
-        TypeError: When `table` is no `PairedTable`.
+        TypeError: If `table` is not a `PairedTable`.
 
     Notes:
-        NaN, with an `UndefinedMetricWarning`, where all verdicts are right, all are wrong, or there
-        is no pair. Swapping the conditions, or right and wrong, changes nothing. Kappa depends on
-        the accuracies: read it beside them. For an interval pass `kappa_of_counts` to
-        `cluster_bootstrap`.
+        NaN, with an `UndefinedMetricWarning`, if all labels are correct, all are incorrect, or
+        there is no pair. Swapping the conditions, or correct and incorrect, changes nothing. Kappa
+        depends on the accuracies, so report it with them. For an interval pass `kappa_of_counts`
+        to `cluster_bootstrap`.
 
     References:
         J. Cohen, Educational and Psychological Measurement 20, 1960.
@@ -44,12 +44,12 @@ def cohen_kappa(table: PairedTable) -> float:
     """
     value = float(kappa_of_counts(check_table(table).counts))
     if value != value:
-        warn_undefined(f"kappa is undefined (NaN): the verdicts in {table} do not vary")
+        warn_undefined(f"kappa is undefined (NaN): the correctness labels in {table} do not vary")
     return value
 
 
 def _kappa_of_disagreement(disagreement: Floats, totals: Floats) -> Floats:
-    """Return kappa at another share of unequal verdicts, the margins being what they are."""
+    """Return kappa at another proportion of unequal labels, with the margins of the table fixed."""
     both, first_only, second_only, neither = np.moveaxis(totals, -1, 0)
     n = totals.sum(axis=-1)
     expected = (both + first_only) * (first_only + neither) + (both + second_only) * (
@@ -66,15 +66,15 @@ def kappa_of_counts(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
         counts: Counts both, first only, second only, neither along the last axis, shape `(..., 4)`.
 
     Returns:
-        Kappa of each, in [-1, 1], shape `(...)`; NaN where the verdicts do not vary.
+        Kappa of each, in [-1, 1], shape `(...)`; NaN if the labels do not vary.
 
     Raises:
-        ValueError: When the last axis does not hold four counts.
+        ValueError: If the last axis does not have length four.
 
     Notes:
-        Does not warn, so that it serves thousands of resamples at once. With p_d the share of
-        unequal verdicts, kappa is 1 - p_d / (1 - p_e); its interval is that at Wilson's limits of
-        p_d, the accuracies held as they are.
+        Does not warn, so that it can be applied to thousands of resamples at once. With p_d the
+        proportion of unequal labels, kappa is 1 - p_d / (1 - p_e). Its interval is kappa at
+        Wilson's limits of p_d, with the accuracies fixed.
 
     References:
         J. Cohen, Educational and Psychological Measurement 20, 1960.
@@ -85,9 +85,9 @@ def kappa_of_counts(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """
     cells = np.asarray(counts, dtype=np.float64)
     if cells.ndim == 0 or cells.shape[-1] != 4:
-        raise ValueError(f"counts must hold four cells along the last axis; got {cells.shape}")
+        raise ValueError(f"counts must have length four along the last axis; got {cells.shape}")
     both, first_only, second_only, neither = np.moveaxis(cells, -1, 0)
-    # (p_o - p_e) / (1 - p_e), both sides multiplied by n^2 so that counts stay whole.
+    # (p_o - p_e) / (1 - p_e), numerator and denominator times n^2 so that counts stay integers.
     above = 2.0 * (both * neither - first_only * second_only)
     below = (both + first_only) * (first_only + neither) + (both + second_only) * (
         second_only + neither
@@ -103,28 +103,28 @@ DISCORDANT_ODDS = CountRatio(numerator=(0, 1, 0, 0), denominator=(0, 0, 1, 0), i
 def discordant_odds_ratio(
     table: PairedTable, *, confidence: float = 0.95
 ) -> tuple[float, float, float]:
-    """Estimate the odds that a flip goes from right to wrong rather than from wrong to right.
+    """Estimate the odds that a flip is from correct to incorrect rather than the reverse.
 
     The estimate is b / c, the conditional maximum likelihood estimate for matched pairs. The bounds
-    are p / (1 - p) at Clopper and Pearson's bounds p of the share b / (b + c), which cover at least
-    nominally.
+    are p / (1 - p) at Clopper and Pearson's bounds p of the proportion b / (b + c), whose coverage
+    is at least nominal.
 
     Args:
-        table: The paired verdicts; only the discordant counts matter.
+        table: The paired correctness labels; only the discordant counts matter.
         confidence: Nominal coverage, in (0, 1).
 
     Returns:
         Odds ratio, lower and upper bound, each in [0, inf].
 
     Raises:
-        TypeError: When `table` is no `PairedTable`.
-        ValueError: When `confidence` is not in (0, 1).
+        TypeError: If `table` is not a `PairedTable`.
+        ValueError: If `confidence` is not in (0, 1).
 
     Notes:
-        c = 0 gives infinity and b = 0 gives 0, each with one finite bound above 0. With no
-        discordant pair all is NaN, with an `UndefinedMetricWarning`. Swapping the conditions gives
-        the reciprocal. The interval excludes 1 exactly when the exact McNemar test is
-        significant. Pairs are taken for independent: where they share a fact, pass
+        c = 0 gives infinity and b = 0 gives 0, each with one finite bound above 0. Without a
+        discordant pair all three are NaN, with an `UndefinedMetricWarning`. Swapping the conditions
+        gives the reciprocal. The interval excludes 1 exactly when the exact McNemar test is
+        significant. Pairs are assumed to be independent: if they share a fact, pass
         `DISCORDANT_ODDS` to `cluster_bootstrap`.
 
     References:
@@ -142,7 +142,7 @@ def discordant_odds_ratio(
         return math.nan, math.nan, math.nan
     tail = (1.0 - confidence) / 2.0
     low = float(betaincinv(b, c + 1, tail)) if b else 0.0
-    # The complement of the upper bound, which keeps its digits where the bound is close to 1.
+    # Complement of the upper bound, which is accurate if the bound is close to 1.
     rest = float(betaincinv(c, b + 1, tail)) if c else 0.0
     high = (1.0 - rest) / rest if rest else math.inf
     return b / c if c else math.inf, low / (1.0 - low) if low < 1.0 else math.inf, high

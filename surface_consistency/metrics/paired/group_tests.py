@@ -49,35 +49,35 @@ def group_difference_by(
         value: Column of numbers, such as the mechanistic similarity of a pair.
         group: Column that is True or 1 for rows in the group, such as aligned facts, and False or 0
             for the others.
-        by: Columns that make the rows of the result; none of them gives one row.
-        strata: Column within whose values rows are compared, such as the model, so that its level
-            makes no difference; None compares all rows.
-        cluster: Column of dependent rows, such as the topic; None takes each row for a cluster of
-            its own.
+        by: Columns of the groups; an empty tuple gives one row.
+        strata: Column within whose values rows are compared, such as the model, so that differences
+            in level between strata do not matter; None compares all rows.
+        cluster: Column of dependent rows, such as the topic; None makes each row a separate
+            cluster.
         confidence: Nominal coverage of the interval, in (0, 1).
 
     Returns:
         One row per group of `by`, sorted by label: the columns `by`, group_mean and other_mean,
-        difference (group_mean - other_mean, or under strata the mean of the differences within
-        them), difference_low and difference_high, relative_difference (the difference over the
-        magnitude of other_mean), p_value (two-sided), n_group, n_other, n_clusters and not_inferred
+        difference (group_mean - other_mean, or with strata the mean of the differences within
+        them), difference_low and difference_high, relative_difference (the difference divided by
+        the absolute other_mean), p_value (two-sided), n_group, n_other, n_clusters and not_inferred
         (why interval and p-value are NaN; empty if they are not).
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is not a DataFrame or a value is not a number.
-        ValueError: When the frame is empty, a value, membership or label is missing, a value is
+        ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
+        TypeError: If `frame` is not a DataFrame or a value is not a number.
+        ValueError: If the frame is empty, a value, membership or label is missing, a value is
             infinite, a membership is not binary, or an option is out of range.
 
     Notes:
-        Under strata the difference is the mean of the differences within the strata that contain
+        With strata the difference is the mean of the differences within the strata that contain
         both kinds of rows, each weighted by n_group n_other / n of its stratum: the coefficient of
-        the group in a least-squares regression with one intercept per stratum. Its interval takes
-        these weights as fixed. Interval and p-value are NaN if the group or the other rows are
-        worth fewer than four clusters, and if the values differ by group alone, which shows nothing
-        of their spread. An other_mean of 0 gives a relative_difference of NaN. The order of the
-        rows does not matter. Swapping the groups changes the sign of the difference. The paper
-        gives p < 0.001 without the name of a test.
+        the group in a least-squares regression with one intercept per stratum. Its interval treats
+        these weights as fixed. Interval and p-value are NaN if the effective number of clusters of
+        the group or of the other rows is below four, and if the values differ only between the
+        groups, so that their spread is unknown. An other_mean of 0 gives a relative_difference of
+        NaN. The order of the rows does not matter. Swapping the groups changes the sign of the
+        difference. The paper gives p < 0.001 without the name of a test.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 5 and figure 4.
@@ -97,7 +97,7 @@ def group_difference_by(
     numbers, codes = numeric_vector(frame[value].array, value), verdict_codes(frame[group], group)
     for name, absent in ((value, np.isnan(numbers)), (group, codes == MISSING)):
         if absent.any():
-            raise ValueError(f"{name}[{int(np.argmax(absent))}] is missing: leave the row out")
+            raise ValueError(f"{name}[{int(np.argmax(absent))}] is missing: drop the row")
     clusters = cluster_codes(frame, cluster)
     of_stratum = np.zeros_like(clusters) if strata is None else cluster_codes(frame, strata)
     rows = [
@@ -144,7 +144,7 @@ def _compared(
 def _cluster_sums(numbers: Floats, members: Flags, clusters: Integers, strata: Integers) -> Floats:
     """Return sum and size of the group, and of the other rows, in each cluster, by stratum.
 
-    The four columns of a stratum stand together; strata with one kind of rows are left out.
+    The four columns of a stratum are adjacent; strata with only one kind of rows are omitted.
     """
     columns = []
     for stratum in range(int(strata.max()) + 1):
@@ -157,9 +157,9 @@ def _cluster_sums(numbers: Floats, members: Flags, clusters: Integers, strata: I
 
 
 def mean_difference(sums: Floats) -> ClusterT:
-    """Return the inference of the mean of the group less that of the other rows, within strata."""
+    """Infer the mean of the group minus the mean of the other rows, within strata."""
     n_strata = sums.shape[-1] // 4
-    # All data sets, where they are several, have the weights of their sizes together.
+    # If there are several data sets, all have the weights of their pooled sizes.
     n_group, n_other = sums.reshape(-1, n_strata, 4).sum(axis=0)[:, [1, 3]].T
     weights = n_group * n_other / (n_group + n_other)
     columns = np.eye(4 * n_strata)

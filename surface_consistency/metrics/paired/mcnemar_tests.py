@@ -1,4 +1,4 @@
-"""Tests of equal accuracy of two conditions: the t of clusters, and McNemar's in their forms."""
+"""Tests of equal accuracy of two conditions: the clustered t test and forms of McNemar's test."""
 
 import math
 from typing import Literal, NamedTuple, TypeAlias
@@ -36,12 +36,12 @@ class PairedTestResult(NamedTuple):
 def mcnemar(
     table: PairedTable | npt.ArrayLike, *, method: McNemarMethod = "auto"
 ) -> PairedTestResult:
-    """Test, taking pairs for independent, whether two conditions have equal accuracy.
+    """Test whether two conditions have equal accuracy, for independent pairs.
 
-    With b pairs right at first only and c at second only, "corrected" is
-    (|b - c| - 1)^2 / (b + c), "uncorrected" (b - c)^2 / (b + c), both against chi-square with one
-    degree of freedom; "exact" is the two-sided binomial test of min(b, c) in b + c at 1/2, and
-    "mid-p" that test less the probability of the observed count.
+    With b pairs correct only under the first condition and c only under the second, "corrected" is
+    (|b - c| - 1)^2 / (b + c) and "uncorrected" (b - c)^2 / (b + c), both compared with chi-square
+    of one degree of freedom. "exact" is the two-sided binomial test of min(b, c) of b + c at 1/2.
+    "mid-p" is that p-value minus the probability of the observed count.
 
     Args:
         table: The paired correctness labels, or their counts in the shape `(2, 2)`, with rows for
@@ -60,10 +60,10 @@ def mcnemar(
         ValueError: If `method` is not one of the names above.
 
     Notes:
-        With no discordant pair the statistic is 0 and p is 1. With b = c > 0 the corrected
+        Without a discordant pair the statistic is 0 and p is 1. With b = c > 0 the corrected
         statistic is 0, as in R (statsmodels gives 1 / (b + c)). Swapping the conditions changes
-        nothing. Where many pairs share a fact, p is too small: `paired_by` and `clustered_mcnemar`
-        take facts whole.
+        nothing. If many pairs share a fact, p is too small: use `paired_by` or `clustered_mcnemar`,
+        which are cluster-robust.
 
     References:
         McNemar, Psychometrika 12, 1947; Edwards, Psychometrika 13, 1948 (correction); Fagerland,
@@ -99,7 +99,7 @@ def _form(n_discordant: int, method: McNemarMethod) -> _Form:
 
 def _binomial_p(b: int, c: int, *, mid: bool) -> float:
     """Return the two-sided binomial p-value, or its mid-p form, of b against c."""
-    # scipy.special.bdtr, made for this, takes 32-bit counts and wraps around in silence.
+    # scipy.special.bdtr has 32-bit counts and overflows without an error.
     from scipy.special import betainc
 
     fewer, total = min(b, c), b + c
@@ -111,15 +111,15 @@ def _binomial_p(b: int, c: int, *, mid: bool) -> float:
 
 
 ClusteredMcNemarMethod = Literal["obuchowski", "durkalski"]
-"""Form of the test: differences weighted by pair, or each cluster's mean difference alike."""
+"""Form of the test: differences weighted by the number of pairs, or equally per cluster."""
 
 _CLUSTERED_METHODS: tuple[ClusteredMcNemarMethod, ...] = ("obuchowski", "durkalski")
 """Names of the forms."""
 
 PairedTest: TypeAlias = McNemarMethod | Literal["independent", "obuchowski", "durkalski"]
-"""Form of the test of a group: "auto", the t of the interval of the accuracy difference, which
-takes clusters whole; one of `clustered_mcnemar`; or, taking pairs for independent, one of
-`mcnemar`, whose own "auto" is called "independent" here.
+"""Form of the test of a group: "auto", the cluster-robust t of the interval of the accuracy
+difference; one of `clustered_mcnemar`; or, for independent pairs, one of `mcnemar`, whose own
+"auto" is called "independent" here.
 """
 
 _TESTS: tuple[PairedTest, ...] = (
@@ -129,22 +129,22 @@ _TESTS: tuple[PairedTest, ...] = (
 """Names of the tests of a group."""
 
 TEST_COLUMNS = ("statistic", "p_value", "test")
-"""Columns of what `run_test` returns, in tables of groups."""
+"""Columns from `run_test` in tables of groups."""
 
 _DIFFERENCE = PAIRED_RATES["accuracy_difference"]
 
 
 def check_test(test: str) -> None:
-    """Refuse the name of no test."""
+    """Raise an error if the name of the test is unknown."""
     check_choice(test, _TESTS, "test")
 
 
 def run_test(counts: Floats, test: PairedTest, intervals: Intervals) -> dict[str, object]:
-    """Return statistic, p-value and form of the test by column, NaN without a pair.
+    """Return statistic, p-value and form of the test by column; NaN without a pair.
 
-    Each row of `counts` is a cluster with a pair. Under a test by name the bounds of the accuracy
-    difference are here too: those that the test does not reject, or NaN where none are made. The t
-    of clusters is of the interval by "auto"; beside one by resamples there is no test, and no name.
+    Each row of `counts` is a cluster with a pair. For a named test, the result also has the bounds
+    of the accuracy difference that the test does not reject, NaN if it has none. "auto" is the t of
+    an interval by "auto"; with resampled intervals there is no test, and its name is empty.
     """
     cells = [int(count) for count in counts.sum(axis=0)]
     if test == "auto" and intervals.method != "auto":
@@ -170,14 +170,14 @@ def run_test(counts: Floats, test: PairedTest, intervals: Intervals) -> dict[str
 
 
 def tested_columns(test: PairedTest, intervals: Intervals) -> dict[str, str]:
-    """Return the column of the p-value, and its name in a warning, where there should be one."""
+    """Return the column of the p-value and its name in warnings; empty if there is no test."""
     if test == "auto" and intervals.method != "auto":
         return {}
     return {"p_value": f"{test} test"}
 
 
 def _conditional_bounds(b: int, c: int, n: int, confidence: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's limits of c / (b + c), as differences of this many flips."""
+    """Return Clopper and Pearson's limits of c / (b + c), as differences for that many flips."""
     from scipy.special import betaincinv
 
     tail, flips = (1.0 - confidence) / 2.0, b + c
@@ -187,7 +187,7 @@ def _conditional_bounds(b: int, c: int, n: int, confidence: float) -> tuple[floa
 
 
 def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> PairedTestResult:
-    """Return statistic and p-value from counts that are checked and hold no empty cluster."""
+    """Return statistic and p-value from checked counts without empty clusters."""
     n_clusters = len(cells)
     if n_clusters < 2:
         return PairedTestResult(math.nan, math.nan)
@@ -207,14 +207,14 @@ def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> Paire
 def clustered_mcnemar(
     counts: npt.ArrayLike, *, method: ClusteredMcNemarMethod = "obuchowski"
 ) -> PairedTestResult:
-    """Test, with many clusters such as facts, whether two conditions have equal accuracy.
+    """Test whether two conditions have equal accuracy, for many clusters such as facts.
 
-    Let cluster k of K hold n_k pairs, b_k right at first only and c_k at second only, and let
-    d_k = b_k - c_k. "obuchowski" is (K - 1) / K (sum d_k)^2 / sum d_k^2, and "durkalski"
-    (sum d_k / n_k)^2 / sum (d_k / n_k)^2, both against chi-square with one degree of freedom. The
-    first asks for the difference in accuracy of a random pair; the second for the mean difference
-    of a random cluster, so that a fact with many redirects weighs no more than one with a single
-    redirect.
+    Let cluster k of K have n_k pairs, b_k of them correct only under the first condition and c_k
+    only under the second, and let d_k = b_k - c_k. "obuchowski" is (K - 1) / K (sum d_k)^2 /
+    sum d_k^2, and "durkalski" (sum d_k / n_k)^2 / sum (d_k / n_k)^2, both compared with chi-square
+    of one degree of freedom. The first tests the difference in accuracy of a random pair. The
+    second tests the mean difference of a random cluster, so that a fact with many redirects has the
+    same weight as a fact with one.
 
     Args:
         counts: Counts of each cluster, shape `(n_clusters, 4)`, columns both, first only, second
@@ -225,17 +225,17 @@ def clustered_mcnemar(
         The statistic, chi-square with one degree of freedom, and the two-sided p-value, in [0, 1].
 
     Raises:
-        TypeError: When `counts` holds no numbers.
-        ValueError: When `counts` has another shape, a count is negative or no whole number, there
-            is no pair at all, or `method` is unknown.
+        TypeError: If `counts` is not numeric.
+        ValueError: If `counts` has another shape, a count is negative or not an integer, there is
+            no pair at all, or `method` is unknown.
 
     Notes:
-        Clusters without a pair are left out. With one cluster the result is NaN, with an
-        `UndefinedMetricWarning`. Where every cluster's difference is 0 the statistic is 0 and p is
-        1. With one pair a cluster "durkalski" is the uncorrected McNemar test, and "obuchowski"
-        (K - 1) / K of it. Swapping the conditions changes nothing, and neither does the order of
-        the clusters. Both tests are asymptotic in the number of clusters: below about 25 take an
-        exact test on one pair a cluster.
+        Clusters without a pair are excluded. With one cluster the result is NaN, with an
+        `UndefinedMetricWarning`. If the difference of every cluster is 0, the statistic is 0 and p
+        is 1. With one pair per cluster "durkalski" is the uncorrected McNemar test, and
+        "obuchowski" is (K - 1) / K of it. The order of the conditions and of the clusters does not
+        matter. Both tests are asymptotic in the number of clusters: below about 25, use an exact
+        test on one pair per cluster.
 
     References:
         N. A. Obuchowski, Statistics in Medicine 17, 1998, eq. 6 (as simplified by Yang, Sun and
@@ -252,7 +252,7 @@ def clustered_mcnemar(
     cells = pair_counts(counts)
     if len(cells) == 1:
         warn_undefined(
-            "the clustered McNemar test is undefined (NaN): one cluster says nothing of the spread "
-            "between clusters"
+            "the clustered McNemar test is undefined (NaN): one cluster does not determine the "
+            "spread between clusters"
         )
     return _clustered_statistic(cells, method)

@@ -1,4 +1,4 @@
-"""p-values of many groups, adjusted for their number."""
+"""Adjust p-values for the number of tests."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,7 +13,7 @@ from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import shown
 
 AdjustMethod = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
-"""Which error is bounded: that of any group (Holm), or the share of false findings."""
+"""Controlled error: the probability of any false finding (Holm), or the false discovery rate."""
 
 _METHODS = ("holm", "benjamini-hochberg", "benjamini-yekutieli")
 
@@ -23,27 +23,28 @@ def adjust_p_values(
 ) -> npt.NDArray[np.float64]:
     """Adjust p-values for the number of tests.
 
-    With the m p-values in rising order, "holm" multiplies the i-th by m - i + 1 and takes running
-    maxima; "benjamini-hochberg" multiplies it by m / i and takes running minima from the largest
-    down; "benjamini-yekutieli" is that times 1 + 1/2 + ... + 1/m.
+    With the m p-values in increasing order, "holm" multiplies the i-th by m - i + 1 and takes
+    running maxima; "benjamini-hochberg" multiplies it by m / i and takes running minima from the
+    largest down; "benjamini-yekutieli" is that times 1 + 1/2 + ... + 1/m.
 
     Args:
-        p_values: The p-values, shape `(n_tests,)`; NaN for a test that could not be made.
-        method: "holm" bounds the probability of any false finding; "benjamini-hochberg" the
-            expected share of false ones among the findings, for tests that are independent or
-            positively dependent; "benjamini-yekutieli" that share whatever the dependence.
+        p_values: The p-values, shape `(n_tests,)`; NaN for a missing test.
+        method: "holm" controls the probability of any false finding; "benjamini-hochberg" the
+            expected proportion of false findings among all findings (false discovery rate), for
+            tests that are independent or positively dependent; "benjamini-yekutieli" the same
+            proportion under any dependence.
 
     Returns:
-        The adjusted p-values in the order given, in [0, 1] and never below the raw ones.
+        The adjusted p-values in the given order, in [0, 1] and at least as large as the raw ones.
 
     Raises:
-        ValueError: When `p_values` is not one-dimensional, a p-value is not in [0, 1], or `method`
+        ValueError: If `p_values` is not one-dimensional, a p-value is not in [0, 1], or `method`
             is unknown.
 
     Notes:
-        NaN stays NaN and does not count as a test. Equal p-values get equal adjusted ones. Groups
-        that share pairs, such as redirect categories of which a pair may carry several, are
-        dependent: "holm" and "benjamini-yekutieli" hold for them without a condition.
+        NaN remains NaN and does not count as a test. Equal p-values get equal adjusted ones. Groups
+        that share pairs, such as redirect categories when a pair has several, are dependent: "holm"
+        and "benjamini-yekutieli" are valid for them without a condition.
 
     References:
         S. Holm, Scandinavian Journal of Statistics 6, 1979; Y. Benjamini and Y. Hochberg, Journal
@@ -63,7 +64,7 @@ def adjust_p_values(
     outside = (raw < 0.0) | (raw > 1.0)
     if outside.any():
         index = int(np.argmax(outside))
-        raise ValueError(f"p_values[{index}] must lie in [0, 1]; got {raw[index]}")
+        raise ValueError(f"p_values[{index}] must be in [0, 1]; got {raw[index]}")
     adjusted = np.full(raw.size, np.nan)
     tested = np.flatnonzero(~np.isnan(raw))
     order = tested[np.argsort(raw[tested], kind="stable")]
@@ -74,7 +75,7 @@ def adjust_p_values(
     else:
         penalty = float((1.0 / ranks).sum()) if method == "benjamini-yekutieli" else 1.0
         scaled = np.minimum.accumulate((raw[order] * (n_tests * penalty / ranks))[::-1])[::-1]
-    # Rounding must not put an adjusted value below the raw one.
+    # Rounding must not make an adjusted value smaller than the raw one.
     adjusted[order] = np.clip(np.maximum(scaled, raw[order]), 0.0, 1.0)
     return adjusted
 
@@ -90,28 +91,28 @@ def with_adjusted_p_values(
     """Add a column of adjusted p-values to a table of groups, such as `paired_by` returns.
 
     Args:
-        rows: One row a group, with a column of p-values.
-        column: That column.
+        rows: One row per group, with a column of p-values.
+        column: Column of the p-values.
         method: As for `adjust_p_values`.
-        within: Columns that make the families of tests, such as the model; none of them makes all
+        within: Columns that define families of tests, such as the model; an empty tuple makes all
             rows one family.
         confidence: Level at which a correction that can never reject raises an error. The
             smallest attainable p-values of simulated tests are read from `<column>_smallest`, and
             the number of draws from `n_null`, as `momentum` returns them.
 
     Returns:
-        A copy of the table with one more column at its end, `<column>_<method>`, hyphens as
-        underscores: `p_value_holm`.
+        A copy of the table with one more column at its end, `<column>_<method>` with underscores
+        instead of hyphens, such as `p_value_holm`.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the table; the message lists those seen.
-        ValueError: For what `adjust_p_values` refuses, and when a cell of `within` is a list, which
-            would put a test into several families, or a column of `within` has empty cells besides
-            a label "none"; and when even the smallest attainable p-values of a family are not
-            significant after Holm's correction.
+        ColumnNotFoundError: If a named column is not in the table; the message lists its columns.
+        ValueError: If `adjust_p_values` rejects the p-values or the method; if a cell of `within`
+            is a list, so that a test would be in several families; if a column of `within` has
+            empty cells and also a label "none"; and if even the smallest attainable p-values of a
+            family are not significant after Holm's correction.
 
     Notes:
-        NaN, as of a group without pairs, stays NaN and does not count as a test. A table without
+        NaN, as for a group without pairs, remains NaN and does not count as a test. A table without
         rows gets an empty column.
 
     References:
@@ -127,11 +128,11 @@ def with_adjusted_p_values(
     seen = list(rows.columns)
     for name in (column, *keys):
         if name not in seen:
-            raise ColumnNotFoundError(f"column {shown(name)} is not in the table, which has {seen}")
+            raise ColumnNotFoundError(f"column {shown(name)} not found. Columns: {seen}")
     for name in keys:
         if has_list_cells(rows[name]):
             raise ValueError(
-                f"column {shown(name)} of within holds lists: a test belongs to one family, so "
+                f"column {shown(name)} of within contains lists, but a test belongs to one family: "
                 "give each row one label"
             )
     raw = rows[column].to_numpy(dtype=np.float64)

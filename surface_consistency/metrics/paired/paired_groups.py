@@ -21,8 +21,8 @@ from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS,
 
 _CELLS = ("both", "first_only", "second_only", "neither")
 _COUNTS = (*_CELLS, "n", "n_clusters", "few_clusters", "not_inferred", "n_missing", "n_undefined")
-_LEAN = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
-"""The accuracy difference, of which a design effect is told."""
+_DIFFERENCE = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
+"""The accuracy difference, for its design effect."""
 
 
 def paired_by(
@@ -39,66 +39,66 @@ def paired_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute the paired metrics of each group, with intervals that respect clusters.
+    """Compute the paired metrics of each group, with cluster-robust intervals and tests.
 
     Args:
-        frame: One row a pair, with the columns named below.
-        by: Columns that make the groups; none of them gives one row for all pairs. Where a cell
-            holds a list (the categories of a pair), the pair counts once in each of its labels.
-        first: Column of verdicts under the first condition: True or False, 1 or 0, None or NaN.
-        second: Column of verdicts under the second condition.
-        cluster: Column of what belongs together, the fact or the subject; None takes each row for a
-            cluster of its own.
-        pair: Column of pair ids, to make sure that no pair stands twice in one group; without
-            one, rows that repeat others are counted in a `DataWarning` where the columns
-            beside verdicts, groups and clusters name the rows.
+        frame: One row per pair, with the columns named below.
+        by: Columns of the groups; an empty tuple gives one row for all pairs. If a cell contains a
+            list (the categories of a pair), the pair counts once in each of its labels.
+        first: Column of correctness labels under the first condition: True or False, 1 or 0, None
+            or NaN.
+        second: Column of correctness labels under the second condition.
+        cluster: Column of dependent rows, such as the fact or the subject; None makes each row a
+            separate cluster.
+        pair: Column of pair ids, to check that no pair occurs twice in a group. Without it, a
+            `DataWarning` counts rows that repeat others, if the columns other than labels,
+            groups and clusters identify the rows.
         repeat: Column of the number of a repeated answer to the same pair, such as the run; it
-            needs `pair`. Each pair then counts once, by the expected cells of two answers, one per
-            condition, drawn independently from its repeats; the cells are no longer whole numbers.
+            needs `pair`. Each pair then counts once, with the expected cells of two answers, one
+            per condition, drawn independently from its repeats; the cells are not integers then.
             Only `test="auto"` is possible.
         rates: Statistics by column name, each a function of summed counts as for
             `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
-        test: Form of the test of equal accuracies. "auto" is the t of `accuracy_difference`, over
-            clusters: p is below 1 less the level exactly where its interval leaves out 0. By name
-            there are "exact", "independent" and the others of `mcnemar`, which take pairs for
-            independent, and those of `clustered_mcnemar`; the interval of the accuracy difference
-            is then the exact test's own, and NaN for the others. `test` says which.
-        intervals: How intervals are made; resamples of a group are shared by its rates, and each
-            group derives its own seed.
-        missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
-            `UnscoredWarning`; "raise" refuses them.
+        test: Test of equal accuracies. "auto" is the t of `accuracy_difference` over clusters: p is
+            below 1 minus the level exactly when its interval excludes 0. Other names are "exact",
+            "independent" and the others of `mcnemar`, which assume independent pairs, and those of
+            `clustered_mcnemar`; the interval of the accuracy difference is then that of the exact
+            test, and NaN for the others. The column `test` names the test.
+        intervals: Options of the intervals. The rates of a group share resamples, and each group
+            derives its own seed.
+        missing: "drop" excludes pairs without a label, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" raises an error.
 
     Returns:
-        One row a group, sorted by label, with the columns `by`; both, first_only, second_only,
-        neither; n (their sum), n_clusters, few_clusters (whether they are fewer than 20),
-        not_inferred (why intervals and test are NaN; empty where none is), n_missing, n_undefined
-        (the most resamples that left any one rate undefined), n_effective_clusters (Kish's number,
-        of the first rate; NaN beside resamples); `<rate>`, `<rate>_low`, `<rate>_high`
-        for each name in `rates`; `<rate>_n` and `<rate>_n_clusters`, the pairs in the denominator
-        of a conditional rate and their clusters;
-        statistic, p_value, test; design_effect, that of the accuracy
-        difference (see `design_effect`; NaN where undefined). Rates are fractions, not percent.
+        One row per group, sorted by label, with the columns `by`; both, first_only, second_only,
+        neither; n (their sum), n_clusters, few_clusters (fewer than 20), not_inferred (why
+        intervals and test are NaN; else empty), n_missing, n_undefined (maximum over rates of
+        the number of resamples in which the rate is undefined), n_effective_clusters (Kish's
+        number, for the first rate; NaN with resamples); `<rate>`, `<rate>_low`, `<rate>_high` for
+        each name in `rates`; `<rate>_n` and `<rate>_n_clusters`, the numbers of pairs in the
+        denominator of a conditional rate and of their clusters; statistic, p_value, test;
+        design_effect, that of the accuracy difference (see `design_effect`; NaN if undefined).
+        Rates are fractions, not percentages.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is no DataFrame.
-        ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
-            cluster id is missing, a pair id stands twice in a group, a `by` column is named twice
-            or as a column of the result, or has empty cells besides a label "none", or an option
-            is out of range.
+        ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
+        TypeError: If `frame` is not a DataFrame.
+        ValueError: If the frame is empty, a label is not binary or (under "raise") missing, a
+            cluster id is missing, a pair id occurs twice in a group, a `by` column is named twice
+            or like a column of the result, or has empty cells and also a label "none", or an
+            option is out of range.
 
     Notes:
-        An empty list or missing value in a `by` column puts the pair in the group "none", so that
-        no pair is lost. Labels repeated within a pair count once; list labels of two `by` columns
-        are crossed. Undefined rates are NaN, and so are the bounds and the test of a group whose
-        clusters are fewer than four, or worth no more by Kish's number since one holds most pairs;
-        one `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its
-        row. Beside resampled intervals there is no test unless one is named,
-        and `test` is empty.
-        Where no pair flips, or all do, intervals have a width too: Wilson's for as many trials as
-        there are clusters. With fewer than 20 clusters they cover as they should, but are wide.
-        A group's numbers depend on its own pairs, the seed and its labels alone, not on the order
-        of the rows or on other groups. With many groups adjust the p-values for their number by
+        A pair with an empty list or a missing value in a `by` column is in the group "none", so
+        that no pair is lost. Labels repeated within a pair count once; list labels of two `by`
+        columns are crossed. Undefined rates are NaN. Bounds and test are NaN for a group with fewer
+        than four clusters, or an effective number (Kish) below four because one has most pairs. One
+        `UndefinedMetricWarning` lists all of these. A group whose pairs have no labels keeps its
+        row. With resampled intervals there is no test unless one is named, and `test` is empty. If
+        no pair flips, or all do, intervals still have a width: Wilson's interval with clusters as
+        trials. With fewer than 20 clusters, coverage is nominal but intervals are wide. The numbers
+        of a group depend only on its pairs, the seed and its labels, not on the order of the rows
+        or on other groups. With many groups, adjust the p-values for their number by
         `with_adjusted_p_values`.
 
     References:
@@ -117,7 +117,7 @@ def paired_by(
     columns = [*_COUNTS, *_groups.rate_columns(rates), *TEST_COLUMNS, "design_effect"]
     twice = sorted({column for column in columns if columns.count(column) > 1})
     if twice:
-        raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
+        raise ValueError(f"rates repeats a column of the result: {twice[0]!r}; rename the rate")
     keys = _groups.grouping_columns(by, columns)
     check_test(test)
     if repeat is not None and (pair is None or test != "auto"):
@@ -142,13 +142,13 @@ def paired_by(
     _inputs.warn_unscored(int(np.count_nonzero(cells == _inputs.MISSING)), cells.size, stacklevel=2)
 
     def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], _inputs.Floats]:
-        """Return the counts, the test and the sums of the clusters of a group."""
+        """Return the counts, the test and the sums per cluster of a group."""
         if repeat is None:
             row, counts = _groups.counted_cells(cells[positions], clusters[positions], _CELLS)
         else:
             row, counts = _repeated(cells[positions], clusters[positions], pairs[positions])
         row |= run_test(counts, test, intervals)
-        return row | {"design_effect": design_effect_of(counts, _LEAN)}, counts
+        return row | {"design_effect": design_effect_of(counts, _DIFFERENCE)}, counts
 
     return _groups.group_frame(
         groups,
@@ -164,7 +164,7 @@ def paired_by(
 def _repeated(
     cells: _inputs.Codes, clusters: _inputs.Integers, pairs: npt.NDArray[np.intp]
 ) -> tuple[dict[str, object], _inputs.Floats]:
-    """Return the expected cells of a group with repeats by name, and the sums of its clusters."""
+    """Return the expected cells of a group with repeats by name, and the sums per cluster."""
     scored = cells != _inputs.MISSING
     _, places, numbers = np.unique(pairs[scored], return_index=True, return_inverse=True)
     sizes = np.bincount(numbers)

@@ -1,4 +1,4 @@
-"""Checked counts of paired verdicts for each cluster, as several tests and intervals take them."""
+"""Paired tables: counts of correctness labels under two conditions, overall and per cluster."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -18,16 +18,16 @@ class CountRatio:
     """A rate that divides one weighted sum of counts by another.
 
     Args:
-        numerator: Weight of each count above the line.
-        denominator: Weight of each count below the line, one for each in `numerator`.
+        numerator: Weight of each count in the numerator.
+        denominator: Weight of each count in the denominator, one for each in `numerator`.
         is_odds: Whether the two count different things, so that the rate is the odds of one against
-            the other and may be any number from 0 on.
+            the other and can be any number from 0.
 
     Raises:
-        ValueError: When the two hold different numbers of weights.
+        ValueError: If the numbers of weights differ.
 
     Notes:
-        0 / 0 is NaN, and any other number over 0 is infinite; neither warns here.
+        0 / 0 is NaN, and any other number divided by 0 is infinite; neither gives a warning here.
 
     References:
         W. G. Cochran, Sampling Techniques, 3rd ed., Wiley 1977, chapter 6 (ratio estimators).
@@ -39,9 +39,9 @@ class CountRatio:
     """
 
     numerator: tuple[int, ...]
-    """Weight of each count above the line."""
+    """Weight of each count in the numerator."""
     denominator: tuple[int, ...]
-    """Weight of each count below the line."""
+    """Weight of each count in the denominator."""
     is_odds: bool = False
     """Whether the rate is the odds of one kind of count against another."""
 
@@ -62,7 +62,7 @@ class CountRatio:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The mean that the rate is, or the share that it is the odds of."""
+        """The mean that the rate is, or the proportion of which it is the odds."""
         above, below = self.numerator, self.denominator
         if self.is_odds:
             below = tuple(a + b for a, b in zip(above, below, strict=True))
@@ -70,7 +70,7 @@ class CountRatio:
 
     @property
     def link(self) -> Link | None:
-        """What makes the rate of its share; None where it is that share."""
+        """Function from the proportion to the rate; None if the rate is the proportion."""
         return (lambda share, _: share / (1.0 - share)) if self.is_odds else None
 
 
@@ -102,19 +102,19 @@ The order is the order of the columns that `paired_by` returns.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTable(NoTruthValue):
-    """Counts of paired verdicts, with the rates that follow from them.
+    """Counts of paired correctness labels, with the rates computed from them.
 
-    Rates are fractions in [0, 1], or in [-1, 1] where their docstring says so.
+    Rates are fractions in [0, 1], or in [-1, 1] if their docstring says so.
 
     Args:
-        both: Pairs right under both conditions (a).
-        first_only: Pairs right under the first condition only (b).
-        second_only: Pairs right under the second condition only (c).
-        neither: Pairs wrong under both conditions (d).
+        both: Number of pairs correct under both conditions (a).
+        first_only: Number of pairs correct under the first condition only (b).
+        second_only: Number of pairs correct under the second condition only (c).
+        neither: Number of pairs incorrect under both conditions (d).
 
     Raises:
-        TypeError: When a count is not an integer.
-        ValueError: When a count is negative.
+        TypeError: If a count is not an integer.
+        ValueError: If a count is negative.
 
     Notes:
         A rate whose denominator is zero is NaN, with an `UndefinedMetricWarning`.
@@ -135,13 +135,13 @@ class PairedTable(NoTruthValue):
     truth = "a rate or a count, such as table.n or table.flip_rate"
 
     both: int
-    """Pairs right under both conditions (a)."""
+    """Number of pairs correct under both conditions (a)."""
     first_only: int
-    """Pairs right under the first condition and wrong under the second (b)."""
+    """Number of pairs correct under the first condition and incorrect under the second (b)."""
     second_only: int
-    """Pairs wrong under the first condition and right under the second (c)."""
+    """Number of pairs incorrect under the first condition and correct under the second (c)."""
     neither: int
-    """Pairs wrong under both conditions (d)."""
+    """Number of pairs incorrect under both conditions (d)."""
 
     def __post_init__(self) -> None:
         for name in ("both", "first_only", "second_only", "neither"):
@@ -163,20 +163,20 @@ class PairedTable(NoTruthValue):
 
     @property
     def consistency(self) -> float:
-        """Share of pairs with equal verdicts, (a + d) / n, in [0, 1]; higher is more consistent.
+        """Proportion of pairs with equal labels, (a + d) / n, in [0, 1]; higher is more consistent.
 
-        Two wrong answers count as consistent even where they differ. SLAQ calls this alignment.
+        Two incorrect answers count as consistent even if they differ. SLAQ calls this alignment.
         """
         return self._rate("consistency")
 
     @property
     def flip_rate(self) -> float:
-        """Share of pairs whose verdicts differ, (b + c) / n = 1 - consistency, in [0, 1]."""
+        """Proportion of pairs with different labels, (b + c) / n = 1 - consistency, in [0, 1]."""
         return self._rate("flip_rate")
 
     @property
     def negative_flip_rate(self) -> float:
-        """Share of pairs that turn from right to wrong, b / n, in [0, 1].
+        """Proportion of pairs that change from correct to incorrect, b / n, in [0, 1].
 
         The name is that of model-update regression (Yan et al. 2021, arXiv 2011.09161).
         """
@@ -184,14 +184,14 @@ class PairedTable(NoTruthValue):
 
     @property
     def positive_flip_rate(self) -> float:
-        """Share of pairs that turn from wrong to right, c / n, in [0, 1]."""
+        """Proportion of pairs that change from incorrect to correct, c / n, in [0, 1]."""
         return self._rate("positive_flip_rate")
 
     @property
     def signed_alignment(self) -> float:
-        """Both right less both wrong, (a - d) / n, in [-1, 1] (SLAQ, arXiv 2510.11218, eq. 4).
+        """Proportion both correct minus both incorrect, (a - d) / n (arXiv 2510.11218, eq. 4).
 
-        Positive where shared success outweighs shared failure.
+        In [-1, 1]; positive if more pairs are both correct than both incorrect (SLAQ).
         """
         return self._rate("signed_alignment")
 
@@ -207,22 +207,22 @@ class PairedTable(NoTruthValue):
 
     @property
     def accuracy_difference(self) -> float:
-        """Second less first accuracy, (c - b) / n, in [-1, 1]; negative: the second does worse."""
+        """Second minus first accuracy, (c - b) / n, in [-1, 1]; negative if the second is lower."""
         return self._rate("accuracy_difference")
 
     @property
     def consistency_given_first_correct(self) -> float:
-        """Share still right of those right at first, a / (a + b), in [0, 1].
+        """Proportion still correct of the pairs correct at first, a / (a + b), in [0, 1].
 
-        The left bars of figure 2 of RedirectQA (arXiv 2604.21882), first being canonical.
+        The left bars of figure 2 of RedirectQA (arXiv 2604.21882), with the canonical form first.
         """
         return self._rate("consistency_given_first_correct")
 
     @property
     def consistency_given_first_incorrect(self) -> float:
-        """Share still wrong of those wrong at first, d / (c + d), in [0, 1].
+        """Proportion still incorrect of the pairs incorrect at first, d / (c + d), in [0, 1].
 
-        High values are consistent failure; the rest are facts reached by the second form alone.
+        High values mean consistent failure; the rest are facts correct under the second form only.
         """
         return self._rate("consistency_given_first_incorrect")
 
@@ -238,25 +238,25 @@ class PairedTable(NoTruthValue):
 def paired_table(
     first: npt.ArrayLike, second: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> PairedTable:
-    """Count the paired verdicts of two conditions.
+    """Count the paired correctness labels of two conditions.
 
     Args:
-        first: Verdicts under the first condition, shape `(n_pairs,)`: True or False, 1 or 0, and
-            None, NaN or `pandas.NA` where an answer was not scored.
-        second: Verdicts of the same pairs, in the same order, under the second condition.
-        missing: "raise" refuses missing verdicts; "drop" leaves out each pair that lacks one and
-            says how many in an `UnscoredWarning`.
+        first: Correctness labels under the first condition, shape `(n_pairs,)`: True or False, 1 or
+            0, and None, NaN or `pandas.NA` if an answer was not scored.
+        second: Labels of the same pairs, in the same order, under the second condition.
+        missing: "raise" raises an error if a label is missing; "drop" excludes each pair without
+            both labels and reports their number in an `UnscoredWarning`.
 
     Returns:
         The table of the scored pairs.
 
     Raises:
-        ValueError: When the lengths differ, an input is not one-dimensional, a value is no
-            verdict, or a verdict is missing under "raise". The message names index and value.
+        ValueError: If the lengths differ, an input is not one-dimensional, a value is not a
+            correctness label, or a label is missing under "raise". The message has index and value.
 
     Notes:
-        No pairs at all give a table of zeros, whose rates are NaN with a warning. The order of the
-        pairs does not matter. Swapping the inputs swaps `first_only` and `second_only`.
+        Without a pair the table has only zeros, and its rates are NaN with a warning. The order of
+        the pairs does not matter. Swapping the inputs swaps `first_only` and `second_only`.
 
     References:
         Q. McNemar, Psychometrika 12, 1947, for the table.
@@ -279,23 +279,23 @@ def consistency(
     *more: npt.ArrayLike,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return the proportion of pairs with equal verdicts.
+    """Return the proportion of pairs with equal correctness labels.
 
     Args:
-        first: Verdicts under the first condition, as in `paired_table`.
-        second: Verdicts of the same pairs under the second condition.
+        first: Correctness labels under the first condition, as in `paired_table`.
+        second: Labels of the same pairs under the second condition.
         more: Not accepted; more than two forms of an item need a frame.
-        missing: "raise" refuses missing verdicts; "drop" leaves such pairs out.
+        missing: "raise" raises an error if a label is missing; "drop" excludes such pairs.
 
     Returns:
         The consistency, in [0, 1], which is 1 minus `flip_rate`; higher is more consistent.
 
     Raises:
-        TypeError: When there are more than two arrays.
-        ValueError: For what `paired_table` refuses.
+        TypeError: If there are more than two arrays.
+        ValueError: If `paired_table` rejects the labels.
 
     Notes:
-        Two wrong answers count as consistent even if they differ. NaN, with an
+        Two incorrect answers count as consistent even if they differ. NaN, with an
         `UndefinedMetricWarning`, without a pair. For k forms of a fact, intervals and groups use
         `forms_by` and `paired_by`.
 
@@ -306,8 +306,8 @@ def consistency(
         >>> consistency([1, 1, 0, 0], [1, 0, 0, 0])
         0.75
     """
-    _refuse_more(more)
-    return share_of_cells((0, 3), first, second, missing=missing)
+    _check_two_conditions(more)
+    return proportion_of_cells((0, 3), first, second, missing=missing)
 
 
 def flip_rate(
@@ -316,11 +316,11 @@ def flip_rate(
     *more: npt.ArrayLike,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return the proportion of pairs whose verdicts differ, 1 minus `consistency`.
+    """Return the proportion of pairs with different correctness labels, 1 minus `consistency`.
 
     Args:
-        first: Verdicts under the first condition, as in `paired_table`.
-        second: Verdicts of the same pairs under the second condition.
+        first: Correctness labels under the first condition, as in `paired_table`.
+        second: Labels of the same pairs under the second condition.
         more: As in `consistency`.
         missing: As in `consistency`.
 
@@ -328,8 +328,8 @@ def flip_rate(
         The flip rate, in [0, 1]; lower is more consistent.
 
     Raises:
-        TypeError: When there are more than two arrays.
-        ValueError: For what `paired_table` refuses.
+        TypeError: If there are more than two arrays.
+        ValueError: If `paired_table` rejects the labels.
 
     Notes:
         NaN, with an `UndefinedMetricWarning`, without a pair.
@@ -341,8 +341,8 @@ def flip_rate(
         >>> flip_rate([1, 1, 0, 0], [1, 0, 0, 0])
         0.25
     """
-    _refuse_more(more)
-    return share_of_cells((1, 2), first, second, missing=missing)
+    _check_two_conditions(more)
+    return proportion_of_cells((1, 2), first, second, missing=missing)
 
 
 def consistency_given(
@@ -352,19 +352,20 @@ def consistency_given(
     first_correct: bool,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return the consistency of the pairs that are correct, or incorrect, at first.
+    """Return the consistency of the pairs that are correct (or incorrect) at first.
 
     Args:
-        first: Verdicts under the first condition, as in `paired_table`.
-        second: Verdicts of the same pairs under the second condition.
-        first_correct: Whether the pairs are those that are correct under the first condition.
+        first: Correctness labels under the first condition, as in `paired_table`.
+        second: Labels of the same pairs under the second condition.
+        first_correct: Whether to use the pairs that are correct under the first condition (True) or
+            incorrect (False).
         missing: As in `consistency`.
 
     Returns:
-        The proportion of these pairs with equal verdicts, in [0, 1].
+        The proportion of these pairs with equal labels, in [0, 1].
 
     Raises:
-        ValueError: For what `paired_table` refuses.
+        ValueError: If `paired_table` rejects the labels.
 
     Notes:
         NaN, with an `UndefinedMetricWarning`, without such a pair.
@@ -377,11 +378,11 @@ def consistency_given(
         0.5
     """
     among = (0, 1) if first_correct else (2, 3)
-    return share_of_cells((0, 3), first, second, among=among, missing=missing)
+    return proportion_of_cells((0, 3), first, second, among=among, missing=missing)
 
 
-def _refuse_more(more: tuple[npt.ArrayLike, ...]) -> None:
-    """Refuse a third condition."""
+def _check_two_conditions(more: tuple[npt.ArrayLike, ...]) -> None:
+    """Raise an error if there are more than two conditions."""
     if more:
         raise TypeError(
             f"got {2 + len(more)} arrays, but the rate is one of two conditions; for more forms of "
@@ -389,7 +390,7 @@ def _refuse_more(more: tuple[npt.ArrayLike, ...]) -> None:
         )
 
 
-def share_of_cells(
+def proportion_of_cells(
     wanted: tuple[int, ...],
     first: npt.ArrayLike,
     second: npt.ArrayLike,
@@ -418,7 +419,7 @@ def table_of(counts: Iterable[int]) -> PairedTable:
 
 
 def check_table(table: object) -> PairedTable:
-    """Return the table; counts of the shape (2, 2) become one."""
+    """Return the table; counts of the shape (2, 2) are converted."""
     if isinstance(table, PairedTable):
         return table
     cells = np.asarray(table)
@@ -437,26 +438,27 @@ def cluster_counts(
     clusters: Iterable[Hashable],
     missing: _inputs.MissingPolicy = "raise",
 ) -> npt.NDArray[np.int64]:
-    """Count the paired verdicts within each cluster.
+    """Count the paired correctness labels within each cluster.
 
     Args:
-        first: Verdicts under the first condition, shape `(n_pairs,)`, as in `paired_table`.
-        second: Verdicts of the same pairs under the second condition.
-        clusters: The cluster of each pair, such as its fact or subject: pairs of one cluster share
-            an answer and are not independent.
-        missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
-            `UnscoredWarning` that says how many.
+        first: Correctness labels under the first condition, shape `(n_pairs,)`, as in
+            `paired_table`.
+        second: Labels of the same pairs under the second condition.
+        clusters: Cluster of each pair, such as its fact or subject. The pairs of a cluster share an
+            answer and are not independent.
+        missing: "raise" raises an error if a label is missing; "drop" excludes such pairs and
+            reports their number in an `UnscoredWarning`.
 
     Returns:
         Counts of shape `(n_clusters, 4)`, columns both, first only, second only, neither; one row
-        for each cluster with a scored pair, in order of first appearance.
+        per cluster with a scored pair, in order of first appearance.
 
     Raises:
-        ValueError: For what `paired_table` refuses, and when the number of cluster labels is not
-            the number of pairs, or a label is missing.
+        ValueError: If `paired_table` rejects the labels, the number of cluster labels is not the
+            number of pairs, or a cluster label is missing.
 
     Notes:
-        The column sums are the cells of `paired_table`. No pairs give shape `(0, 4)`.
+        The column sums are the cells of `paired_table`. Without a pair the shape is `(0, 4)`.
 
     References:
         A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, Cambridge 1997,
@@ -471,7 +473,7 @@ def cluster_counts(
     labels = _inputs.label_codes(clusters, cells.size, "clusters", row="pair")
     scored = np.flatnonzero(cells != _inputs.MISSING)
     _inputs.warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
-    # Numbered anew: a cluster without a scored pair has no row.
+    # Renumbered, because a cluster without a scored pair has no row.
     codes = _inputs.label_codes(labels[scored].tolist(), scored.size, "clusters")
     n_cells = 4 * (int(codes.max(initial=-1)) + 1)
     counts = np.bincount(4 * codes + cells[scored], minlength=n_cells)
@@ -479,10 +481,10 @@ def cluster_counts(
 
 
 def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) -> _inputs.Floats:
-    """Return checked counts of paired verdicts by cluster as floats, shape `(n_clusters, 4)`."""
+    """Return checked counts of paired labels by cluster as floats, shape `(n_clusters, 4)`."""
     array, kind = np.asarray(counts), "whole numbers" if is_whole else "numbers"
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must hold {kind}; got dtype {array.dtype}")
+        raise TypeError(f"{name} must contain {kind}; got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] != 4:
         raise ValueError(
             f"{name} must have shape (n_clusters, 4), columns both, first only, second only, "
@@ -498,9 +500,9 @@ def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) ->
 
 
 def pair_counts(counts: npt.ArrayLike) -> _inputs.Floats:
-    """Return the counts of the clusters that hold a pair, shape `(n_clusters, 4)`, as floats."""
+    """Return the counts of the clusters with a pair, shape `(n_clusters, 4)`, as floats."""
     cells = count_matrix(counts, "counts", is_whole=True)
     cells = np.asarray(cells[cells.sum(axis=1) > 0])
     if len(cells) == 0:
-        raise ValueError("counts hold no pair")
+        raise ValueError("counts contain no pair")
     return cells

@@ -1,4 +1,4 @@
-"""How many pairs a test needs, what given pairs can show, and what clustering takes from them."""
+"""Power of McNemar's test: required pairs, detectable differences and the design effect."""
 
 import math
 from statistics import NormalDist
@@ -18,31 +18,32 @@ def required_pairs(
     significance: float = 0.05,
     design_effect: float = 1.0,
 ) -> int:
-    """Return the number of pairs with which McNemar's test finds a difference in accuracy.
+    """Return the number of pairs that McNemar's test needs to detect a difference in accuracy.
 
-    With p the share of discordant pairs and d the difference in accuracy,
+    With p the proportion of discordant pairs and d the difference in accuracy,
     n = (z_a sqrt(p) + z_b sqrt(p - d^2))^2 / d^2, where z_a and z_b are the normal quantiles of
     1 - significance / 2 and of the power, times the design effect, rounded up.
 
     Args:
-        difference: Difference in accuracy to be found, a fraction; its sign does not matter.
-        discordant_rate: Share of pairs whose verdicts differ (the flip rate), in (0, 1].
-        power: Probability of finding it, in (significance / 2, 1).
+        difference: Difference in accuracy to detect, a fraction; its sign does not matter.
+        discordant_rate: Proportion of pairs whose labels differ (the flip rate), in (0, 1].
+        power: Probability of detecting it, in (significance / 2, 1).
         significance: Level of the two-sided test, in (0, 1).
-        design_effect: Variance under clustering over that of independent pairs, as from
+        design_effect: Variance under clustering divided by that of independent pairs, as from
             `design_effect`; above 0.
 
     Returns:
         Number of pairs, at least 1.
 
     Raises:
-        ValueError: When a share is out of its range, `difference` is 0 or exceeds
-            `discordant_rate`, which it cannot, or `design_effect` is not above 0.
+        ValueError: If a probability is out of its range, `difference` is 0 or exceeds
+            `discordant_rate`, which is impossible, or `design_effect` is not above 0.
 
     Notes:
-        For the test without continuity correction; the exact and corrected forms need a little
-        more. More discordant pairs at an equal difference need more pairs in all. A larger
-        difference needs fewer; below a power of 1/2 the approximation may break that near 1.
+        This is for the test without continuity correction; the exact and corrected forms need a few
+        more. With more discordant pairs at an equal difference, more pairs are needed. A larger
+        difference needs fewer; for a power below 1/2 and a difference near 1 the approximation may
+        violate this.
 
     References:
         R. J. Connor, Biometrics 43, 1987; S. W. Duffy, Biometrics 40, 1984 (normal approximation).
@@ -55,7 +56,7 @@ def required_pairs(
     size = abs(difference)
     if not 0.0 < size <= discordant_rate:
         raise ValueError(
-            "difference must lie between 0 and discordant_rate, which bounds it; got "
+            "difference must be between 0 and discordant_rate, which bounds it; got "
             f"{difference!r} with discordant_rate={discordant_rate!r}"
         )
     spread = z_test * math.sqrt(discordant_rate) + z_power * math.sqrt(discordant_rate - size**2)
@@ -72,30 +73,30 @@ def minimum_detectable_difference(
     significance: float = 0.05,
     design_effect: float = 1.0,
 ) -> float:
-    """Return the smallest difference in accuracy that McNemar's test finds with given pairs.
+    """Return the minimum detectable difference in accuracy of McNemar's test.
 
     The inverse of `required_pairs`: with n = n_pairs / design_effect, sqrt(p) (z_a sqrt(n) +
     z_b sqrt(n - z_a^2 + z_b^2)) / (n + z_b^2).
 
     Args:
         n_pairs: Number of pairs.
-        discordant_rate: Share of pairs whose verdicts differ (the flip rate), in (0, 1].
-        power: Probability of finding the difference, in (significance / 2, 1).
+        discordant_rate: Proportion of pairs whose labels differ (the flip rate), in (0, 1].
+        power: Probability of detecting the difference, in (significance / 2, 1).
         significance: Level of the two-sided test, in (0, 1).
-        design_effect: Variance under clustering over that of independent pairs; above 0.
+        design_effect: Variance under clustering divided by that of independent pairs; above 0.
 
     Returns:
-        The difference, a fraction in (0, discordant_rate]; smaller is better. NaN when even a
-        difference as large as the discordant rate is not found.
+        The difference, a fraction in (0, discordant_rate]; smaller is better. NaN if even a
+        difference as large as the discordant rate is not detected with this power.
 
     Raises:
-        TypeError: When `n_pairs` is not an integer.
-        ValueError: When a share is out of its range, `n_pairs` is negative or `design_effect` is
-            not above 0.
+        TypeError: If `n_pairs` is not an integer.
+        ValueError: If a probability is out of its range, `n_pairs` is negative or `design_effect`
+            is not above 0.
 
     Notes:
-        NaN comes with an `UndefinedMetricWarning`. It falls with the root of the number of pairs.
-        A difference between groups that is smaller than this says nothing in either direction.
+        NaN comes with an `UndefinedMetricWarning`. The result is proportional to 1 / sqrt(n_pairs)
+        for many pairs. An observed difference below it is inconclusive in either direction.
 
     References:
         R. J. Connor, Biometrics 43, 1987.
@@ -113,14 +114,14 @@ def minimum_detectable_difference(
             z_test * math.sqrt(n) + z_power * math.sqrt(inner)
         )
         difference /= n + z_power**2
-        # Squaring the equation adds roots that do not solve it, with pairs too few for any.
+        # Squaring the equation adds roots that do not solve it if there are too few pairs.
         reached = z_power * math.sqrt(max(discordant_rate - difference**2, 0.0))
         needed = difference * math.sqrt(n) - z_test * math.sqrt(discordant_rate)
         if abs(reached - needed) > 1e-9 * math.sqrt(discordant_rate * n):
             difference = math.inf
     if difference > discordant_rate:
         warn_undefined(
-            f"no difference can be found (NaN): {n_pairs} pairs with a discordant rate of "
+            f"no difference can be detected (NaN): {n_pairs} pairs with a discordant rate of "
             f"{discordant_rate} are too few for a power of {power}"
         )
         return math.nan
@@ -130,17 +131,17 @@ def minimum_detectable_difference(
 def _quantiles(
     power: float, significance: float, discordant_rate: float, design_effect: float
 ) -> tuple[float, float]:
-    """Check the shares, and return the normal quantiles of test and power."""
+    """Check the probabilities, and return the normal quantiles of test and power."""
     for name, value in (("power", power), ("significance", significance)):
         if not 0.0 < value < 1.0:
-            raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
+            raise ValueError(f"{name} must be strictly between 0 and 1; got {value!r}")
     if power <= significance / 2.0:
         raise ValueError(
-            "power must exceed significance / 2, with which a test finds a difference that is not "
-            f"there in either direction; got power={power!r} and significance={significance!r}"
+            "power must exceed significance / 2, the probability of a false finding in either "
+            f"direction; got power={power!r} and significance={significance!r}"
         )
     if not 0.0 < discordant_rate <= 1.0:
-        raise ValueError(f"discordant_rate must lie in (0, 1]; got {discordant_rate!r}")
+        raise ValueError(f"discordant_rate must be in (0, 1]; got {discordant_rate!r}")
     if not 0.0 < design_effect < math.inf:
         raise ValueError(f"design_effect must be above 0 and finite; got {design_effect!r}")
     normal = NormalDist()
@@ -150,30 +151,30 @@ def _quantiles(
 def design_effect(
     counts: npt.ArrayLike, *, rate: str | CountRatio = "accuracy_difference"
 ) -> float:
-    """Return the variance of a rate under clustering over that of as many independent pairs.
+    """Return the variance of a rate under clustering divided by that for independent pairs.
 
-    Both variances are those of the linearised ratio: a pair of cell j adds
-    u_j = numerator_j - rate * denominator_j. The clustered one sums u within clusters before it
-    squares, K / (K - 1) sum_k (sum u)^2; the other squares each pair's, n / (n - 1) sum u^2.
+    Both variances are those of the linearised ratio: a pair in cell j contributes
+    u_j = numerator_j - rate * denominator_j. The clustered variance sums u within clusters first,
+    K / (K - 1) sum_k (sum u)^2; the other squares u of each pair, n / (n - 1) sum u^2.
 
     Args:
         counts: Counts of each cluster, shape `(n_clusters, 4)`, as from `cluster_counts`.
-        rate: Name in `PAIRED_RATES`, or a ratio of one's own.
+        rate: Name in `PAIRED_RATES`, or a custom `CountRatio`.
 
     Returns:
-        The design effect, at least 0: 1 for pairs that are as good as independent, and close to m
-        where each of many clusters holds m copies of one pair.
+        The design effect, at least 0: about 1 for independent pairs, and close to m if each of many
+        clusters consists of m copies of one pair.
 
     Raises:
-        TypeError: When `counts` holds no numbers or `rate` is neither name nor ratio.
-        ValueError: When `counts` has another shape, a count is negative or no whole number, there
-            is no pair, or the name is unknown.
+        TypeError: If `counts` is not numeric or `rate` is neither a name nor a ratio.
+        ValueError: If `counts` has another shape, a count is negative or not an integer, there is
+            no pair, or the name is unknown.
 
     Notes:
-        One pair a cluster gives exactly 1. Values below 1 mean that the pairs of a cluster
+        One pair per cluster gives exactly 1. Values below 1 mean that the pairs of a cluster
         compensate each other. NaN, with an `UndefinedMetricWarning`, for a single cluster and for a
-        rate that is undefined or does not vary. Divide a number of pairs by it to get the number of
-        independent pairs that they are worth.
+        rate that is undefined or does not vary. The number of pairs divided by it is the effective
+        number of independent pairs.
 
     References:
         L. Kish, Survey Sampling, Wiley 1965, section 5.4; Cochran, Sampling Techniques, 1977,
@@ -193,7 +194,7 @@ def design_effect(
 
 
 def design_effect_of(cells: Floats, ratio: CountRatio) -> float:
-    """Return the design effect of checked counts; NaN where undefined."""
+    """Return the design effect of checked counts; NaN if undefined."""
     totals = cells.sum(axis=0)
     value = float(ratio(totals))
     if len(cells) < 2 or not math.isfinite(value):
@@ -206,7 +207,7 @@ def design_effect_of(cells: Floats, ratio: CountRatio) -> float:
 
 
 def _ratio(rate: object) -> CountRatio:
-    """Return the ratio of counts that is meant."""
+    """Return the ratio of counts for a name or a ratio."""
     if isinstance(rate, CountRatio):
         return rate
     if not isinstance(rate, str):

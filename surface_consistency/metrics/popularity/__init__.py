@@ -1,1 +1,1 @@
-"""Popularity of wordings, and what goes with it."""
+"""Popularity of wordings, memorization, and effects of perturbations."""

@@ -1,4 +1,4 @@
-"""Memorization scores: verbatim extraction, and membership by the loss of a text."""
+"""Memorization scores: verbatim extraction, and membership inference from token likelihoods."""
 
 from collections.abc import Sequence
 
@@ -9,19 +9,19 @@ from surface_consistency.metrics import _inputs
 
 
 def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[_inputs.Floats]:
-    """Return one array a text; only its first token may lack a value, which is then NaN."""
+    """Return one array per text; only its first token may have no value, which is then NaN."""
     rows = []
     for index, tokens in enumerate(log_likelihoods):
         values = [np.nan if _inputs.is_missing(value) else value for value in tokens]
         row = np.asarray(_inputs.plain(values), dtype=np.float64)
         if row.ndim != 1:
             raise ValueError(
-                f"log_likelihoods[{index}] must hold one number a token; got shape {row.shape}"
+                f"log_likelihoods[{index}] must have one number per token; got shape {row.shape}"
             )
         if np.isnan(row[1:]).any() or (row > 1e-6).any():
             raise ValueError(
-                f"log_likelihoods[{index}] must hold natural logarithms of probabilities, so at "
-                "most 0, and only the first token may lack one"
+                f"log_likelihoods[{index}] must be natural logarithms of probabilities, so at "
+                "most 0, and only the first token may be missing"
             )
         rows.append(row)
     return rows
@@ -36,26 +36,27 @@ def extraction_accuracy(
     *,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return the share of test instances whose second half a model writes verbatim.
+    """Return the proportion of instances whose second half a model generates verbatim.
 
     Args:
-        generated: What the model wrote after the first half of each instance, cut to the length of
-            the second half: a text, or its tokens; None where it wrote nothing.
-        expected: The second halves, as texts or tokens alike.
-        missing: "raise" refuses None; "drop" leaves such instances out, with an `UnscoredWarning`.
+        generated: Text or tokens that the model generated after the first half of each instance,
+            truncated to the length of the second half; None if it generated nothing.
+        expected: The second halves, as texts or tokens like `generated`.
+        missing: "raise" raises an error for None; "drop" excludes such instances, with an
+            `UnscoredWarning`.
 
     Returns:
-        The share of instances completed word for word, in [0, 1]; for an interval see
+        The proportion of instances completed verbatim, in [0, 1]; for an interval see
         `wilson_interval`.
 
     Raises:
-        ValueError: When lengths differ, nothing is left, a continuation is missing under "raise",
-            or an option is out of range.
-        TypeError: When one of the two is a text and the other its tokens.
+        ValueError: If lengths differ, there is no instance, a continuation is missing under
+            "raise", or an option is out of range.
+        TypeError: If one of the two is a text and the other its tokens.
 
     Notes:
-        Nothing is normalised: a differing space or capital is a failure. Lists and tuples of equal
-        tokens are equal.
+        Nothing is normalised: a different space or capital letter is a failure. Lists and tuples of
+        equal tokens are equal.
 
     References:
         Carlini et al., USENIX Security 2021; Ruzzetti, Zanzotto and Caselli, Lexical Popularity,
@@ -73,7 +74,7 @@ def extraction_accuracy(
     n_missing = sum(text is None for text in generated)
     if n_missing and missing == "raise":
         index = next(i for i, text in enumerate(generated) if text is None)
-        raise ValueError(f"generated[{index}] is missing: pass missing='drop' to leave it out")
+        raise ValueError(f"generated[{index}] is missing: pass missing='drop' to exclude it")
     n = len(expected) - n_missing
     if n == 0:
         raise ValueError("there is no continuation to compare")
@@ -97,21 +98,21 @@ def extraction_log_likelihood(
 
     Args:
         log_likelihoods: For each instance, the natural log-likelihood of each of its tokens given
-            those before; the first token may be None, as many servers give it.
-        prefix_lengths: Number of tokens of each first half; None takes half the tokens, rounded
+            the previous ones; the first token may be None, as many servers return it.
+        prefix_lengths: Number of tokens of each first half; None means half of the tokens, rounded
             down.
 
     Returns:
-        One sum an instance, at most 0, shape `(n_instances,)`; higher is more memorized.
+        One sum per instance, at most 0, shape `(n_instances,)`; higher means more memorized.
 
     Raises:
-        ValueError: When a log-likelihood exceeds 0 or is missing after the first token, the number
-            of prefix lengths is not that of instances, or a prefix is longer than its instance.
-        TypeError: When a prefix length is no integer.
+        ValueError: If a log-likelihood exceeds 0 or is missing after the first token, the number of
+            prefix lengths is not that of instances, or a prefix is longer than its instance.
+        TypeError: If a prefix length is not an integer.
 
     Notes:
         An instance without a second half is NaN, with an `UndefinedMetricWarning`. So is one whose
-        second half holds a first token without value.
+        second half includes a first token without a value.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 6 (TDE Likelihood).
@@ -124,7 +125,7 @@ def extraction_log_likelihood(
     lengths = [row.size // 2 for row in rows] if prefix_lengths is None else list(prefix_lengths)
     if len(lengths) != len(rows):
         raise ValueError(
-            f"prefix_lengths must hold one length an instance: got {len(lengths)} for {len(rows)}"
+            f"prefix_lengths must have one length per instance: got {len(lengths)} for {len(rows)}"
         )
     totals = np.full(len(rows), np.nan)
     for index, (row, given) in enumerate(zip(rows, lengths, strict=True)):
@@ -138,13 +139,13 @@ def extraction_log_likelihood(
     undefined = int(np.count_nonzero(np.isnan(totals)))
     if undefined:
         _inputs.warn_undefined(
-            f"{undefined} of {len(rows)} instances have no second half with values; theirs is NaN"
+            f"{undefined} of {len(rows)} instances have no second half with values; they are NaN"
         )
     return totals
 
 
 def _same(text: _Continuation, wanted: _Continuation, index: int) -> bool:
-    """Compare two texts, or two rows of tokens."""
+    """Compare two texts, or two sequences of tokens."""
     if isinstance(text, str) != isinstance(wanted, str):
         raise TypeError(
             f"generated[{index}] and expected[{index}] must both be texts or both be tokens; got "
@@ -154,18 +155,18 @@ def _same(text: _Continuation, wanted: _Continuation, index: int) -> bool:
 
 
 def membership_loss(log_likelihoods: Sequence[Sequence[float | None]]) -> npt.NDArray[np.float64]:
-    """Return the loss of each text: its mean negative log-likelihood a token.
+    """Return the loss of each text, its mean negative log-likelihood per token.
 
     Args:
-        log_likelihoods: For each text, the natural log-likelihood of each of its tokens given those
-            before; a first token without value (None or NaN) is left out.
+        log_likelihoods: For each text, the natural log-likelihood of each of its tokens given the
+            previous ones; a first token without a value (None or NaN) is excluded.
 
     Returns:
-        One loss a text, at least 0, shape `(n_texts,)`; lower suggests membership. Its exponential
-        is the perplexity.
+        One loss per text, at least 0, shape `(n_texts,)`; lower suggests membership. exp(loss) is
+        the perplexity.
 
     Raises:
-        ValueError: When a log-likelihood exceeds 0 or is missing after the first token.
+        ValueError: If a log-likelihood exceeds 0 or is missing after the first token.
 
     Notes:
         A text without tokens is NaN, with an `UndefinedMetricWarning`.
@@ -185,20 +186,20 @@ def membership_loss(log_likelihoods: Sequence[Sequence[float | None]]) -> npt.ND
 def min_k_probability(
     log_likelihoods: Sequence[Sequence[float | None]], *, k: float = 0.2
 ) -> npt.NDArray[np.float64]:
-    """Return the mean log-likelihood of the least likely tokens of each text: Min-K %.
+    """Return Min-K %, the mean log-likelihood of the least likely tokens of each text.
 
-    It is no score of the study of lexical popularity, which cites its authors.
+    The study of lexical popularity does not use this score, but cites its authors.
 
     Args:
         log_likelihoods: As for `membership_loss`.
-        k: Share of the tokens that is taken, in (0, 1]: rounded down, one token at least.
+        k: Proportion of the tokens that is averaged, in (0, 1]: rounded down, at least one token.
 
     Returns:
-        One mean a text, at most 0, shape `(n_texts,)`; higher suggests membership. With k = 1 it is
-        `membership_loss` with the other sign.
+        One mean per text, at most 0, shape `(n_texts,)`; higher suggests membership. With k = 1 it
+        is `membership_loss` with the opposite sign.
 
     Raises:
-        ValueError: When `k` is out of range, or a log-likelihood exceeds 0 or is missing after the
+        ValueError: If `k` is out of range, or a log-likelihood exceeds 0 or is missing after the
             first token.
 
     Notes:
@@ -224,27 +225,26 @@ def min_k_plus_plus(
 ) -> npt.NDArray[np.float64]:
     """Return Min-K %++: the mean of the lowest standardised log-likelihoods of each text.
 
-    The log-likelihood of a token is standardised by mean and standard deviation of the
-    log-likelihoods of all tokens of the vocabulary at its place, each weighed by its probability.
-    It is no score of the study of lexical popularity.
+    The log-likelihood of a token is standardised by the mean and standard deviation of the
+    log-likelihoods of all tokens of the vocabulary at its position, weighted by their
+    probabilities. The study of lexical popularity does not use this score.
 
     Args:
         log_likelihoods: As for `membership_loss`.
-        means: Means over the vocabulary at each place, token by token; None where the
-            log-likelihood is.
-        deviations: Standard deviations over the vocabulary at each place.
+        means: Means over the vocabulary at each position, per token; None if the log-likelihood is.
+        deviations: Standard deviations over the vocabulary at each position.
         k: As for `min_k_probability`.
 
     Returns:
-        One mean a text, shape `(n_texts,)`; higher suggests membership.
+        One mean per text, shape `(n_texts,)`; higher suggests membership.
 
     Raises:
-        ValueError: When `k` is out of range, a log-likelihood exceeds 0, the lengths differ, or a
+        ValueError: If `k` is out of range, a log-likelihood exceeds 0, the lengths differ, or a
             deviation is negative.
 
     Notes:
-        Where the model is certain (deviation 0) the standardised value is 0. A text without tokens
-        is NaN, with an `UndefinedMetricWarning`.
+        If the model is certain (deviation 0), the standardised value is 0. A text without tokens is
+        NaN, with an `UndefinedMetricWarning`.
 
     References:
         Zhang et al., ICLR 2025, arXiv 2404.02936.
@@ -263,8 +263,8 @@ def min_k_plus_plus(
         )
         if not row.shape == centre.shape == spread.shape or (spread < 0.0).any():
             raise ValueError(
-                f"means[{index}] and deviations[{index}] must hold one number a token, deviations "
-                f"at least 0; got {centre.size} and {spread.size} for {row.size} tokens"
+                f"means[{index}] and deviations[{index}] must have one number per token, and "
+                f"deviations at least 0; got {centre.size} and {spread.size} for {row.size} tokens"
             )
         known = ~np.isnan(row)
         above, width = row[known] - centre[known], spread[known]
@@ -274,16 +274,16 @@ def min_k_plus_plus(
 
 
 def _lowest_mean(values: _inputs.Floats, k: float) -> float:
-    """Return the mean of the lowest share of some values."""
+    """Return the mean of the lowest proportion of some values."""
     if not 0.0 < k <= 1.0:
-        raise ValueError(f"k is a share of the tokens, above 0 and at most 1; got {k!r}")
+        raise ValueError(f"k must be a proportion above 0 and at most 1; got {k!r}")
     return float(np.sort(values)[: max(1, int(k * values.size))].mean()) if values.size else np.nan
 
 
 def neighbourhood_score(
     losses: npt.ArrayLike, neighbour_losses: Sequence[npt.ArrayLike]
 ) -> npt.NDArray[np.float64]:
-    """Return how far the loss of each text lies below that of its perturbed neighbours.
+    """Return the loss of each text minus the mean loss of its perturbed neighbours.
 
     Args:
         losses: Loss of each text, shape `(n_texts,)`.
@@ -291,11 +291,11 @@ def neighbourhood_score(
             replaced.
 
     Returns:
-        Loss less the mean loss of the neighbours, shape `(n_texts,)`; negative, the text being
-        likelier than its neighbours, suggests membership.
+        The differences, shape `(n_texts,)`. A negative one, for a text that is more likely than its
+        neighbours, suggests membership.
 
     Raises:
-        ValueError: When the numbers of texts differ, or a loss is not finite.
+        ValueError: If the numbers of texts differ, or a loss is not finite.
 
     Notes:
         A text without neighbours is NaN, with an `UndefinedMetricWarning`. Adding a constant to all
@@ -312,19 +312,19 @@ def neighbourhood_score(
     own = np.asarray(_inputs.plain(losses), dtype=np.float64)
     if own.ndim != 1 or own.size != len(neighbour_losses):
         raise ValueError(
-            "losses must hold one loss a text, and neighbour_losses one row a text; got shape "
+            "losses must have one loss per text, and neighbour_losses one row per text; got shape "
             f"{own.shape} and {len(neighbour_losses)} rows"
         )
     rows = [np.asarray(_inputs.plain(row), dtype=np.float64) for row in neighbour_losses]
     for index, row in enumerate(rows):
         if not (np.isfinite(own[index]) and np.isfinite(row).all()):
-            raise ValueError(f"text {index} has a loss that is not finite: leave it out first")
+            raise ValueError(f"text {index} has a loss that is not finite: drop the text first")
     means = _with_warning([row.mean() if row.size else np.nan for row in rows], "neighbours")
     return np.asarray(own - means)
 
 
 def _with_warning(values: list[float], lacking: str) -> _inputs.Floats:
-    """Return the values, and say how many are NaN for lack of something."""
+    """Return the values, and warn of the number of NaN and what is missing."""
     scores = np.asarray(_inputs.plain(values), dtype=np.float64)
     undefined = int(np.count_nonzero(np.isnan(scores)))
     if undefined:

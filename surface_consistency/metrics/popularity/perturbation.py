@@ -1,4 +1,4 @@
-"""What a lexical perturbation does: relative change of a score, and shift of popularity."""
+"""Effects of a lexical perturbation: relative change of a score, and shift of popularity."""
 
 import math
 
@@ -23,14 +23,14 @@ def relative_change(original: float, perturbed: float) -> float:
         for accuracy and better for perplexity.
 
     Raises:
-        TypeError: When a score is not a number.
-        ValueError: When a score is not finite.
+        TypeError: If a score is not a number.
+        ValueError: If a score is not finite.
 
     Notes:
         An original of 0 gives NaN, with an `UndefinedMetricWarning`. For negative scores, such as
-        log-likelihoods, the sign turns: the change is positive where the perturbed score is the
-        further from 0, hence the lower one. Between scores of unlike sign it has no meaning; take
-        the plain difference there.
+        log-likelihoods, the sign is reversed: the change is positive if the perturbed score is
+        farther from 0, and therefore lower. Between scores with different signs it has no meaning;
+        use the plain difference there.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, tables 1 and 2.
@@ -46,7 +46,7 @@ def relative_change(original: float, perturbed: float) -> float:
         if not math.isfinite(float(value)):
             raise ValueError(f"{name} must be finite; got {value!r}")
     if original == 0.0:
-        _inputs.warn_undefined("the change relative to an original of 0 is undefined (NaN)")
+        _inputs.warn_undefined("the change relative to an original score of 0 is undefined (NaN)")
         return math.nan
     return float((perturbed - original) / original)
 
@@ -54,29 +54,29 @@ def relative_change(original: float, perturbed: float) -> float:
 def popularity_shift(
     original: npt.ArrayLike, perturbed: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> dict[str, float]:
-    """Test by Wilcoxon's signed ranks whether a perturbation shifts popularity.
+    """Test with Wilcoxon's signed ranks whether a perturbation changes popularity.
 
     Args:
         original: Score of each original instance, shape `(n_instances,)`.
         perturbed: Score of its perturbed version, in the same order.
-        missing: "raise" refuses NaN; "drop" leaves out instances that lack a score, with an
-            `UnscoredWarning` that says how many.
+        missing: "raise" raises an error for NaN; "drop" excludes instances without a score and
+            reports their number in an `UnscoredWarning`.
 
     Returns:
         statistic (the smaller rank sum), p_value (two-sided), original_mean, perturbed_mean,
-        rank_biserial (in [-1, 1]; -1 if every change is a fall), n, n_unchanged and n_missing.
+        rank_biserial (in [-1, 1]; -1 if all changes are decreases), n, n_unchanged and n_missing.
 
     Raises:
-        ValueError: When lengths differ, the inputs are not one-dimensional, a score is missing
-            under "raise" or infinite, no instance has both scores, or an option is unknown.
+        ValueError: If lengths differ, the inputs are not one-dimensional, a score is missing under
+            "raise" or infinite, no instance has both scores, or an option is unknown.
 
     Notes:
-        Unchanged instances are left out of the ranks (Wilcoxon's own way). p is exact for up to 50
-        changed instances, ties in the size of the change or not: the share of the 2^n choices of
-        signs that give a rank sum as far out. Beyond it is a normal approximation with the variance
-        corrected for ties and without continuity correction. Where
-        nothing changed p is 1 and the effect size NaN, with an `UndefinedMetricWarning`. Score both
-        versions on one scale.
+        Unchanged instances are excluded from the ranks (Wilcoxon's method). p is exact for up to 50
+        changed instances, also with ties in the size of the change: the proportion of the 2^n
+        choices of signs with a rank sum at least as extreme. For more it is a normal approximation
+        with the variance corrected for ties and without continuity correction. If no instance
+        changed, p is 1 and the effect size NaN, with an `UndefinedMetricWarning`. Score both
+        versions on the same scale.
 
     References:
         F. Wilcoxon, Biometrics Bulletin 1, 1945; D. S. Kerby, Comprehensive Psychology 3, 2014
@@ -129,8 +129,8 @@ def _p_value(ranks: _inputs.Floats, rises: _inputs.Flags) -> float:
         variance = n * (n + 1) * (2 * n + 1) / 24.0 - float((ties**3 - ties).sum()) / 48.0
         z = (float(ranks[rises].sum()) - n * (n + 1) / 4.0) / math.sqrt(variance)
         return math.erfc(abs(z) / math.sqrt(2.0))
-    # The share of all choices of signs whose rank sum is as far out. Ranks of ties are halves, so
-    # that their doubles are whole.
+    # The proportion of all choices of signs with a rank sum at least as extreme. Ranks of ties are
+    # multiples of 1/2, so that twice the ranks are integers.
     doubled = np.rint(2.0 * ranks).astype(np.int64)
     ways = np.zeros(int(doubled.sum()) + 1)
     ways[0] = 1.0

@@ -1,4 +1,4 @@
-"""Lexical popularity: how common are the n-grams of a test instance in the training data?"""
+"""Lexical popularity: how common the n-grams of a test instance are in the training data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from surface_consistency.metrics._inputs import Floats, check_count, warn_undefi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopularityScale:
-    """The boundaries of the popularity bins of a test set's n-gram counts.
+    """Boundaries of the popularity bins of n-gram counts of a test set.
 
     Args:
-        edges: The inner boundaries in rising order, one fewer than bins: nine for deciles.
+        edges: The inner boundaries in increasing order, one fewer than bins: nine for deciles.
 
     Raises:
-        ValueError: When there is no edge, an edge is not finite, or the edges fall.
+        ValueError: If there is no edge, an edge is not finite, or the edges decrease.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4.
@@ -28,18 +28,18 @@ class PopularityScale:
     """
 
     edges: tuple[float, ...]
-    """Inner boundaries in rising order; equal ones leave the bin between them empty."""
+    """Inner boundaries in increasing order; the bin between two equal ones is empty."""
 
     def __post_init__(self) -> None:
         edges = np.asarray(self.edges, dtype=np.float64)
         if edges.ndim != 1 or edges.size == 0 or not np.isfinite(edges).all():
-            raise ValueError(f"edges must be a row of finite numbers; got {self.edges!r}")
+            raise ValueError(f"edges must be finite numbers, at least one; got {self.edges!r}")
         if (np.diff(edges) < 0).any():
-            raise ValueError(f"edges must not fall; got {self.edges!r}")
+            raise ValueError(f"edges must not decrease; got {self.edges!r}")
 
     @property
     def n_bins(self) -> int:
-        """Number of bins, which is the highest popularity."""
+        """Number of bins, the highest popularity."""
         return len(self.edges) + 1
 
     def popularity(self, counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -49,36 +49,36 @@ class PopularityScale:
             counts: Counts in the training data, any shape.
 
         Returns:
-            Popularity of each, of the same shape. A count on a boundary falls below it, so that
-            0 always has popularity 1.
+            Popularity of each, of the same shape. A count equal to a boundary is in the bin below
+            it, so 0 always has popularity 1.
 
         Raises:
-            ValueError: When a count is negative or NaN.
+            ValueError: If a count is negative or NaN.
         """
         return np.searchsorted(np.asarray(self.edges), _checked(counts), side="left") + 1
 
 
 def fit_popularity_scale(counts: npt.ArrayLike, *, n_bins: int = 10) -> PopularityScale:
-    """Place the boundaries of popularity at the quantiles of a test set's n-gram counts.
+    """Compute popularity bins from the quantiles of the n-gram counts of a test set.
 
     Args:
-        counts: Count in the training data of every n-gram of the test set, shape `(n_ngrams,)`;
-            with repetition where an n-gram stands in several instances, or each once, as one likes.
+        counts: Count in the training data of every n-gram of the test set, shape `(n_ngrams,)`. An
+            n-gram that occurs in several instances can be repeated or included once.
         n_bins: Number of bins: 10 for deciles.
 
     Returns:
         The scale; `n_bins - 1` linearly interpolated quantiles.
 
     Raises:
-        TypeError: When `n_bins` is not an integer.
-        ValueError: When `counts` is empty or not one-dimensional, a count is negative, NaN or
+        TypeError: If `n_bins` is not an integer.
+        ValueError: If `counts` is empty or not one-dimensional, a count is negative, NaN or
             infinite, or `n_bins` is less than 2.
 
     Notes:
-        Where more than a tenth of the counts are equal, as with n-grams that the corpus lacks,
-        several boundaries coincide and the bins between them stay empty: the lowest counts keep
-        popularity 1 and the next count may have 4. The paper leaves ties and the weight of repeated
-        n-grams open.
+        If more than a tenth of the counts are equal, as for n-grams that are not in the corpus,
+        several boundaries coincide and the bins between them are empty: the lowest counts have
+        popularity 1 and the next count may have 4. The paper does not specify ties and the weight
+        of repeated n-grams.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4.
@@ -92,10 +92,10 @@ def fit_popularity_scale(counts: npt.ArrayLike, *, n_bins: int = 10) -> Populari
     if np.isinf(values).any():
         raise ValueError(
             f"counts[{int(np.argmax(np.isinf(values)))}] is infinite: boundaries need finite "
-            "counts, so leave the n-gram out or cap its count"
+            "counts, so drop the n-gram or cap its count"
         )
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"counts must hold the n-grams of a test set; got shape {values.shape}")
+        raise ValueError(f"counts must be one-dimensional and not empty; got shape {values.shape}")
     if check_count(n_bins, "n_bins") < 2:
         raise ValueError(f"n_bins must be at least 2; got {n_bins}")
     levels = np.arange(1, n_bins) / n_bins
@@ -105,26 +105,26 @@ def fit_popularity_scale(counts: npt.ArrayLike, *, n_bins: int = 10) -> Populari
 def instance_popularity(
     counts: Sequence[npt.ArrayLike], *, scale: PopularityScale | None = None, n_bins: int = 10
 ) -> Floats:
-    """Return the Instance Popularity Score: the mean popularity of an instance's n-grams.
+    """Return the Instance Popularity Score, the mean popularity of the n-grams of an instance.
 
     Args:
         counts: For each instance, the counts in the training data of its distinct n-grams.
         scale: Boundaries to use; None fits them to all counts given here. Score the perturbed
-            version of a test set on the scale of the original, or nothing can be compared.
-        n_bins: Number of bins when the scale is fitted here.
+            version of a test set on the scale of the original, otherwise they are not comparable.
+        n_bins: Number of bins if the scale is fitted here.
 
     Returns:
-        One score an instance, in [1, n_bins], shape `(n_instances,)`; higher is more common.
+        One score per instance, in [1, n_bins], shape `(n_instances,)`; higher is more common.
 
     Raises:
-        TypeError: When `n_bins` is no integer.
-        ValueError: When a count is negative, NaN or no number, or infinite and no scale is given,
-            an instance's counts are not one-dimensional, or, without a scale, no instance has an
+        TypeError: If `n_bins` is not an integer.
+        ValueError: If a count is negative, NaN or not a number, or infinite without a scale, the
+            counts of an instance are not one-dimensional, or, without a scale, no instance has an
             n-gram or `n_bins` is below 2.
 
     Notes:
-        An instance without n-grams, being shorter than n tokens, is NaN, with an
-        `UndefinedMetricWarning`. The order of the n-grams does not matter. The paper takes 7-grams.
+        An instance without n-grams, which is shorter than n tokens, is NaN, with an
+        `UndefinedMetricWarning`. The order of the n-grams does not matter. The paper uses 7-grams.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4, the equation of IPS.
@@ -137,11 +137,11 @@ def instance_popularity(
     for index, row in enumerate(rows):
         if row.ndim != 1:
             raise ValueError(
-                f"counts[{index}] must be one-dimensional, one count an n-gram; got {row.shape}"
+                f"counts[{index}] must be one-dimensional, one count per n-gram; got {row.shape}"
             )
         if scale is None and np.isinf(row).any():
             raise ValueError(
-                f"counts[{index}] holds an infinite count: leave the n-gram out, or pass a scale"
+                f"counts[{index}] has an infinite count: drop the n-gram, or pass a scale"
             )
     joined = np.concatenate(rows) if rows else np.empty(0)
     levels = fit_popularity_scale(joined, n_bins=n_bins) if scale is None else scale
@@ -155,25 +155,25 @@ def instance_popularity(
 
 
 def relative_difference(correct: npt.ArrayLike, wrong: npt.ArrayLike) -> Floats:
-    """Return how much a score of the correct option exceeds that of the wrong one, relatively.
+    """Return the relative difference of a score between the correct and the incorrect option.
 
     (correct - wrong) / correct, elementwise, of popularity or of a memorization score.
 
     Args:
         correct: Scores of the correct options, shape `(n_instances,)`.
-        wrong: Scores of the wrong options, in the same order.
+        wrong: Scores of the incorrect options, in the same order.
 
     Returns:
         The differences, shape `(n_instances,)`. For popularity with ten bins, in [-9, 0.9];
-        positive where the correct option is the more common one.
+        positive if the correct option is more common.
 
     Raises:
-        ValueError: When the two differ in shape or are not one-dimensional.
+        ValueError: If the two differ in shape or are not one-dimensional.
 
     Notes:
         A correct score of 0 gives NaN, with an `UndefinedMetricWarning`; popularity is never 0. For
-        negative scores, such as log-likelihoods, the sign turns: positive where the correct
-        option's is the further from 0. NaN scores give NaN.
+        negative scores, such as log-likelihoods, the sign is reversed: positive if the score of the
+        correct option is farther from 0. NaN scores give NaN.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, sections 4 and 6.

@@ -1,4 +1,4 @@
-"""Accuracy on the instances with low and with high scores."""
+"""Accuracy on the instances with low and with high scores, and their difference."""
 
 from collections.abc import Hashable, Iterable
 
@@ -24,27 +24,27 @@ def split_accuracy(
     """Compare accuracy between instances with high and with low scores.
 
     Args:
-        scores: One score an instance, such as popularity, shape `(n_instances,)`.
-        correct: Verdicts of the same instances.
-        threshold: Scores above it are high; None takes the median.
-        clusters: The cluster of each instance; None resamples instances.
-        missing: "raise" refuses NaN scores and missing verdicts; "drop" leaves such instances out,
-            with an `UnscoredWarning` that says how many.
-        intervals: How intervals are made.
+        scores: One score per instance, such as popularity, shape `(n_instances,)`.
+        correct: Correctness labels of the same instances.
+        threshold: Scores above it are high; None means the median.
+        clusters: The cluster of each instance; None for independent instances.
+        missing: "raise" raises an error for NaN scores and missing labels; "drop" excludes such
+            instances and reports their number in an `UnscoredWarning`.
+        intervals: Options of the intervals.
 
     Returns:
         low_accuracy, high_accuracy and difference (high minus low), each with `_low` and `_high`;
-        threshold; n_low, n_high, n_tied (scores that equal the threshold, which are low), n_missing
+        threshold; n_low, n_high, n_tied (scores equal to the threshold, which are low), n_missing
         and n_clusters.
 
     Raises:
-        ValueError: When lengths differ, a verdict is not binary, a value is missing under "raise",
-            or nothing is left.
+        ValueError: If lengths differ, a label is not binary, a value is missing under "raise", or
+            no instance is complete.
 
     Notes:
-        The threshold is kept as it is in every resample. A side without instances is NaN, and so is
-        the difference, with an `UndefinedMetricWarning`; so are the bounds with a single cluster.
-        Instances whose score equals the threshold are low, and counted in `n_tied`.
+        The threshold is fixed in all resamples. The accuracy of a side without instances is NaN,
+        and so is the difference, with an `UndefinedMetricWarning`; so are the bounds with a single
+        cluster. Instances whose score equals the threshold are low, and counted in `n_tied`.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4, figure 1 and table 4.
@@ -73,7 +73,7 @@ def split_accuracy(
         )
     n_missing = int(np.count_nonzero(~complete))
     _inputs.warn_unscored(
-        n_missing, complete.size, what="instances", lack="a score or verdict", stacklevel=2
+        n_missing, complete.size, what="instances", lack="a score or label", stacklevel=2
     )
     row: dict[str, float] = {}
     for name, rate in rates.items():
@@ -91,24 +91,24 @@ def split_accuracy(
 def _complete(
     scores: npt.ArrayLike, correct: npt.ArrayLike, missing: _inputs.MissingPolicy
 ) -> tuple[_inputs.Floats, _inputs.Codes, _inputs.Flags]:
-    """Return scores, verdict codes, and where both are there."""
+    """Return scores, label codes, and whether both are present."""
     values = np.asarray(_inputs.plain(scores), dtype=np.float64)
     codes = _inputs.verdict_codes(correct, "correct")
     if values.ndim != 1:
         raise ValueError(f"scores must be one-dimensional; got shape {values.shape}")
     _inputs.check_equal_lengths(scores=values.size, correct=codes.size)
-    _inputs.refuse_missing(np.isnan(values), "scores", missing, rows="instances")
-    _inputs.refuse_missing(
+    _inputs.check_complete(np.isnan(values), "scores", missing, rows="instances")
+    _inputs.check_complete(
         codes == _inputs.MISSING, "correct", missing, rows="instances", is_verdict=True
     )
     complete = (codes != _inputs.MISSING) & ~np.isnan(values)
     if not complete.any():
-        raise ValueError("no instance has both a score and a verdict")
+        raise ValueError("no instance has both a score and a correctness label")
     return values, codes, complete
 
 
 def _sums(is_high: _inputs.Flags, codes: _inputs.Codes, labels: _inputs.Integers) -> _inputs.Floats:
-    """Count wrong and right answers at low and high scores, for each cluster."""
+    """Count incorrect and correct answers at low and high scores, for each cluster."""
     distinct, numbers = np.unique(labels, return_inverse=True)
     flat = 4 * numbers + 2 * is_high + codes
     return np.bincount(flat, minlength=4 * distinct.size).astype(np.float64).reshape(-1, 4)
@@ -122,5 +122,5 @@ _HIGH = CountRatio(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 1))
     Part(1.0, _HIGH.numerator, _HIGH.denominator), Part(-1.0, _LOW.numerator, _LOW.denominator)
 )
 def split_difference(sums: _inputs.Floats) -> _inputs.Floats:
-    """Return the accuracy at high less that at low scores, from sums of clusters."""
+    """Return the accuracy at high scores minus that at low scores, from sums of clusters."""
     return _HIGH(sums) - _LOW(sums)

@@ -1,4 +1,4 @@
-"""Run counts of long answers, and of draws without momentum."""
+"""Run counts of long answers, observed and drawn without momentum."""
 
 import itertools
 
@@ -7,15 +7,15 @@ import numpy as np
 from surface_consistency.metrics._inputs import Codes, Floats, Integers
 
 STREAKS = (1, 0)
-"""Verdicts that make a run, in the order of the second axis of `streak_counts`."""
+"""Labels of the two kinds of runs, in the order of the second axis of `streak_counts`."""
 
 
 def streak_counts(verdicts: Codes, groups: Integers, n_groups: int) -> Integers:
     """Count slots from the second on by the length of the run before them.
 
-    From verdicts of shape `(n_responses, n_slots)`, in slot order, and the group of each response,
-    to counts of shape `(n_groups, 2, n_slots, 2)`: by group, by kind of run (of 1s, of 0s), by its
-    length, all such slots and those of them that are right.
+    Labels have shape `(n_responses, n_slots)`, in slot order, and `groups` has the group of each
+    response. The counts have shape `(n_groups, 2, n_slots, 2)`: by group, by kind of run (of 1s, of
+    0s) and by its length, the number of such slots and the number of correct ones.
     """
     n_slots = verdicts.shape[1]
     size = n_groups * n_slots
@@ -31,7 +31,7 @@ def streak_counts(verdicts: Codes, groups: Integers, n_groups: int) -> Integers:
 
 
 def all_patterns(n_slots: int) -> Codes:
-    """Return every pattern of verdicts, shape `(2**n_slots, n_slots)`, in order of its number."""
+    """Return every pattern of labels, shape `(2**n_slots, n_slots)`, in order of its number."""
     return ((np.arange(2**n_slots)[:, None] >> np.arange(n_slots)) & 1).astype(np.int8)
 
 
@@ -43,8 +43,8 @@ def pattern_numbers(verdicts: Codes) -> Integers:
 def slopes(counts: Floats) -> Floats:
     """Return the least-squares slope of correctness on run length, over all slots.
 
-    Counts have shape `(..., n_lengths, 2)`: slots and right ones. NaN where all runs are equally
-    long.
+    Counts have shape `(..., n_lengths, 2)`: all slots and correct ones. NaN if all runs have the
+    same length.
     """
     lengths = np.arange(counts.shape[-2], dtype=np.float64)
     slots, right = counts[..., 0], counts[..., 1]
@@ -56,7 +56,7 @@ def slopes(counts: Floats) -> Floats:
 
 
 MAX_PATTERN_SLOTS = 12
-"""Most slots for which all 2**n_slots patterns are listed."""
+"""Maximum number of slots for which all 2**n_slots patterns are listed."""
 
 
 _MAX_STEPS = 2000
@@ -67,8 +67,8 @@ def null_by_pattern(
 ) -> Floats:
     """Return run counts of draws without momentum, shape `(n_null, 2, n_slots, 2)`.
 
-    All patterns with the right number of right slots are alike, or, to keep the accuracy of each
-    slot, a pattern x has weight prod_j w_j^x_j (Rasch), the w_j fitted to the observed accuracies.
+    All patterns with the given number of correct slots have equal probability. To preserve the
+    accuracy of each slot, a pattern x has weight prod_j w_j^x_j (Rasch), with fitted w_j.
     """
     n_slots = verdicts.shape[1]
     patterns = all_patterns(n_slots)
@@ -89,12 +89,12 @@ def null_by_pattern(
 
 
 def _fitted_chances(patterns: Floats, sums: Integers, of_sum: Integers, right: Integers) -> Floats:
-    """Return each pattern's chance among those of its sum, by iterative scaling of slot weights."""
+    """Return the probability of each pattern given its sum, by scaling slot weights."""
     weights = np.where(right > 0, 1.0, 0.0)
     for _ in range(_MAX_STEPS):
         products = np.where(patterns > 0, weights, 1.0).prod(axis=1)
         of_products = np.bincount(sums, weights=products)
-        # Where no pattern is possible no response has that sum; any chances do.
+        # If no pattern of a sum is possible, no response has that sum, and its values are not used.
         chances = products / np.where(of_products > 0, of_products, 1.0)[sums]
         expected = (chances * of_sum[sums]) @ patterns
         if np.abs(expected - right).max() <= 1e-9 * of_sum.sum():
@@ -104,9 +104,9 @@ def _fitted_chances(patterns: Floats, sums: Integers, of_sum: Integers, right: I
     return np.asarray(chances)
 
 
-# Up to so many slots all orders of the sub-questions are listed: 720 of them for six.
+# Maximum number of slots for which all orders of the sub-questions are listed: 720 for six.
 _MAX_LISTED_SLOTS = 6
-# Bounds a block of topics, or a chunk of moved responses, to some tens of MB.
+# Limits a block of topics, or a chunk of moved responses, to some tens of MB.
 _CHUNK_CELLS = 2**21
 
 
@@ -115,8 +115,8 @@ def null_by_moving(
 ) -> Floats:
     """Return run counts of draws without momentum, shape `(n_null, 2, n_slots, 2)`.
 
-    Verdicts and orders have shape `(n_responses, n_slots)`, the verdicts in slot order; topics
-    number the topic of each response. Which sub-question is which is drawn anew for each topic.
+    Labels and orders have shape `(n_responses, n_slots)`, the labels in slot order; `topics` has
+    the topic of each response. The sub-questions of each topic are permuted in each draw.
     """
     n_slots = verdicts.shape[1]
     by_question = np.take_along_axis(verdicts, np.argsort(orders, axis=1), axis=1)
@@ -165,7 +165,7 @@ def _count_listed(
 def _draw_moved(
     by_question: Codes, topics: Integers, orders: Integers, n_null: int, rng: np.random.Generator
 ) -> Floats:
-    """Draw an order for each topic and count the runs anew, in chunks of bounded size."""
+    """Draw an order for each topic and count the runs, in chunks of bounded size."""
     (n_responses, n_slots), n_topics = orders.shape, int(topics.max()) + 1
     size = max(1, _CHUNK_CELLS // (n_responses * n_slots))
     counts = []

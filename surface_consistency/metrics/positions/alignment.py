@@ -1,4 +1,4 @@
-"""How often short and long answers to the same sub-questions agree, as in SLAQ."""
+"""Agreement of short and long answers to the same sub-questions, as in SLAQ."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ _THREE_AXES = "(n_topics, n_permutations, n_slots)"
 def response_codes(
     values: npt.ArrayLike, name: str, *, missing: _inputs.MissingPolicy
 ) -> _inputs.Codes:
-    """Read verdicts of long responses; one response a topic counts as one permutation."""
+    """Read labels of long responses; one response per topic counts as one permutation."""
     codes = _codes(values, name, {2: _TWO_AXES, 3: _THREE_AXES}, missing)
     return codes[:, None, :] if codes.ndim == 2 else codes
 
@@ -39,7 +39,7 @@ def response_codes(
 def _codes(
     values: npt.ArrayLike, name: str, shapes: dict[int, str], missing: _inputs.MissingPolicy
 ) -> _inputs.Codes:
-    """Map verdicts to codes, naming topic and slot of what is no verdict, or is not there."""
+    """Map labels to codes; errors name topic and slot of an invalid or missing value."""
     _inputs.check_missing(missing)
     array = _array(values, name, shapes)
     rows = array.reshape(-1, array.shape[-1])
@@ -57,18 +57,18 @@ def _codes(
     if missing == "raise" and absent.any():
         label = ", ".join(str(int(index)) for index in np.argwhere(absent)[0])
         raise ValueError(
-            f"{name}[{label}] has no verdict (in all {int(absent.sum())} of {codes.size} are "
-            "missing): judge them, or pass missing='drop' to leave them out"
+            f"{name}[{label}] has no label ({int(absent.sum())} of {codes.size} are "
+            "missing): score the answers, or pass missing='drop' to exclude them"
         )
     return codes
 
 
 def _array(values: npt.ArrayLike, name: str, shapes: dict[int, str]) -> npt.NDArray[np.generic]:
-    """Return an array of numbers, or of objects where the input is not of one kind."""
+    """Return an array of numbers, or of objects if the input has mixed types."""
     expected = " or ".join(shapes.values())
     values = _inputs.plain(values)
     if isinstance(values, np.ma.MaskedArray):
-        # `tolist` turns masked entries into None, where `asarray` would lay them bare.
+        # `tolist` returns None for masked entries; `asarray` would return the values below them.
         values = values.tolist()
     array: npt.NDArray[np.generic]
     try:
@@ -78,12 +78,12 @@ def _array(values: npt.ArrayLike, name: str, shapes: dict[int, str]) -> npt.NDAr
             f"{name} must have the same number of slots in every row, shape {expected}"
         ) from error
     if array.dtype.kind not in "biuf":
-        # Built anew from the input: a list that mixes types has become all strings by now.
+        # Rebuilt from the input, because `asarray` converts a list of mixed types to strings.
         array = np.asarray(values, dtype=object)
     if array.ndim not in shapes:
         raise ValueError(f"{name} must have shape {expected}; got {array.shape}")
     if 0 in array.shape:
-        raise ValueError(f"{name} is empty, shape {array.shape}: there is nothing to score")
+        raise ValueError(f"{name} is empty, shape {array.shape}: it needs at least one label")
     return array
 
 
@@ -92,7 +92,7 @@ def topic_counts(
 ) -> npt.NDArray[np.int64]:
     """Count the pairs of a short and a long answer in each topic, shape `(n_topics, 4)`.
 
-    The columns are both right, short only, long only, neither. `short` has shape
+    The columns are both correct, short only, long only, neither. `short` has shape
     `(n_topics, n_slots)`, `long` that or `(n_topics, n_permutations, n_slots)`, with sub-question k
     in column k.
     """
@@ -101,7 +101,7 @@ def topic_counts(
     n_topics, _, n_slots = long_verdicts.shape
     if short_verdicts.shape != (n_topics, n_slots):
         raise ValueError(
-            "short and long must be about the same topics and sub-questions: got "
+            "short and long must have the same topics and sub-questions: got "
             "{} topics of {} slots".format(*short_verdicts.shape)
             + f" and {n_topics} topics of {n_slots} slots"
         )
@@ -123,17 +123,17 @@ SCORES: Mapping[str, CountRatio] = MappingProxyType(
         "signed_alignment": CountRatio(numerator=(1, 0, 0, -1), denominator=(1, 1, 1, 1)),
     }
 )
-"""The five scores by name, of the shares of the four cells in each topic, summed over topics."""
+"""The five scores by name, from the proportions of the four cells per topic, summed over topics."""
 
 
-_NOTHING = "no pair of a short and a long answer has both verdicts: nothing to score"
+_NO_PAIR = "no pair of a short and a long answer has both correctness labels"
 
 
 def topic_shares(counts: npt.NDArray[np.int64]) -> _inputs.Floats:
-    """Return the shares of the four cells in each topic with a pair."""
+    """Return the proportions of the four cells in each topic with a pair."""
     n_pairs = counts.sum(axis=1)
     if not n_pairs.any():
-        raise ValueError(_NOTHING)
+        raise ValueError(_NO_PAIR)
     return np.asarray(counts[n_pairs > 0] / n_pairs[n_pairs > 0, None])
 
 
@@ -144,25 +144,25 @@ def alignment(
     *,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return Align, how often short and long answers have equal verdicts, averaged over topics.
+    """Return Align, the proportion of equal labels of short and long answers, averaged over topics.
 
     Args:
-        short: Verdicts on the short answers, shape `(n_pairs,)`, one per sub-question and order of
-            the long query.
-        long: Verdicts on the same sub-questions in the long answers.
-        topics: Topic of each pair; None takes all pairs for one topic.
-        missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
+        short: Correctness labels of the short answers, shape `(n_pairs,)`, one per sub-question and
+            order of the long query.
+        long: Labels of the same sub-questions in the long answers.
+        topics: Topic of each pair; None if all pairs are of one topic.
+        missing: "raise" raises an error if a label is missing; "drop" excludes such pairs, with an
             `UnscoredWarning`.
 
     Returns:
-        The mean over topics of the share of pairs with equal verdicts, in [0, 1].
+        The mean over topics of the proportion of pairs with equal labels, in [0, 1].
 
     Raises:
-        ValueError: When lengths differ, a value is not a verdict, a topic is missing, or no pair
-            has both verdicts.
+        ValueError: If lengths differ, a value is not a correctness label, a topic is missing, or no
+            pair has both labels.
 
     Notes:
-        Each scored pair of a topic has equal weight. The order of the pairs does not matter. For
+        The scored pairs of a topic have equal weights. The order of the pairs does not matter. For
         intervals and groups use `alignment_by`.
 
     References:
@@ -182,7 +182,7 @@ def signed_alignment(
     *,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return signed Align, both right minus both wrong, averaged over topics.
+    """Return signed Align, proportion both correct minus both incorrect, averaged over topics.
 
     Args:
         short: As in `alignment`.
@@ -191,8 +191,8 @@ def signed_alignment(
         missing: As in `alignment`.
 
     Returns:
-        The mean over topics of the mean of A_k, which is 1 if both answers are right, -1 if both
-        are wrong and 0 if they differ; in [-1, 1]. It is F_S + F_L - 1.
+        The mean over topics of the mean of A_k, which is 1 if both answers are correct, -1 if both
+        are incorrect and 0 if they differ; in [-1, 1]. It equals F_S + F_L - 1.
 
     Raises:
         ValueError: As in `alignment`.
@@ -226,7 +226,7 @@ def _mean_score(
     _inputs.warn_unscored(int((~scored).sum()), cells.size, stacklevel=3)
     sums = cluster_sums(np.eye(4)[cells[scored]], labels[scored])
     if not len(sums):
-        raise ValueError(_NOTHING)
+        raise ValueError(_NO_PAIR)
     return float(SCORES[name](sums).mean())
 
 
@@ -239,7 +239,7 @@ _COLUMNS: Final = (
 def _means(
     units: _inputs.Integers, rows: _inputs.Floats
 ) -> tuple[_inputs.Integers, _inputs.Floats]:
-    """Return the distinct units in order, and the mean of the rows of each."""
+    """Return the distinct units in order, and the mean row of each."""
     distinct, codes = np.unique(units, return_inverse=True)
     return distinct, cluster_sums(rows, codes) / np.bincount(codes)[:, None]
 
@@ -256,42 +256,43 @@ def alignment_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Score short against long answers in each group: means over topics, with intervals.
+    """Compare short with long answers in each group: means over topics, with intervals.
 
-    With S_k and L_k the verdicts on sub-question k of N in a topic: F_S = mean of S_k, F_L = mean
-    of L_k, Align = share of k with S_k = L_k, and signed Align = mean of A_k, which is 1 if both
-    are right, -1 if both are wrong and 0 if they differ.
+    With S_k and L_k the correctness labels of sub-question k of N in a topic: F_S = mean of S_k,
+    F_L = mean of L_k, Align = proportion of k with S_k = L_k, and signed Align = mean of A_k, which
+    is 1 if both are correct, -1 if both are incorrect and 0 if they differ.
 
     Args:
         frame: One row per sub-question and order of the long query, with the columns named below.
-        by: Columns that make the groups, such as the model; none of them gives one row.
-        short: Column of verdicts on the short answers: True or False, 1 or 0, None or NaN.
-        long: Column of verdicts on the same sub-questions in the long answers.
+        by: Columns of the groups, such as the model; an empty tuple gives one row.
+        short: Column of correctness labels of the short answers: True or False, 1 or 0, None or
+            NaN.
+        long: Column of labels of the same sub-questions in the long answers.
         topic: Column of topics, over which scores are averaged.
         permutation: Column of the order of the long query. Each order then has equal weight within
-            its topic; None weighs pairs equally, which is the same unless pairs are missing.
+            its topic; None weights pairs equally, which is the same unless pairs are missing.
         cluster: Column of dependent topics, the same in all rows of a topic; None for the topic.
-        intervals: How intervals are made; each group derives its own seed.
-        missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
-            `UnscoredWarning`; "raise" refuses them.
+        intervals: Options of the intervals; each group derives its own seed.
+        missing: "drop" excludes pairs without a label, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" raises an error.
 
     Returns:
         One row per group, sorted by label, with the columns `by`; n_topics (with a scored pair), n
-        (scored pairs), n_clusters, few_clusters, n_missing, n_undefined and
-        not_inferred; `<score>`, `<score>_low` and `<score>_high` for short_accuracy (F_S),
-        long_accuracy (F_L), accuracy_difference (F_L - F_S), alignment and signed_alignment; and
-        accuracy_difference_p_value, of the same t as its interval (NaN beside resamples).
+        (scored pairs), n_clusters, few_clusters, n_missing, n_undefined and not_inferred;
+        `<score>`, `<score>_low` and `<score>_high` for short_accuracy (F_S), long_accuracy (F_L),
+        accuracy_difference (F_L - F_S), alignment and signed_alignment; and
+        accuracy_difference_p_value, from the same t as its interval (NaN with resamples).
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is not a DataFrame.
-        ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
-            topic is missing, or an option is out of range.
+        ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
+        TypeError: If `frame` is not a DataFrame.
+        ValueError: If the frame is empty, a label is not binary or (under "raise") missing, a topic
+            is missing, or an option is out of range.
 
     Notes:
-        The orders of a long query are averaged within a topic, then topics. Each scored pair of a
-        topic has equal weight. signed Align = F_S + F_L - 1. Undefined numbers are NaN, as of fewer
-        than four topics; one `UndefinedMetricWarning` names them all.
+        Scores are averaged over the orders of a long query within a topic, then over topics. The
+        scored pairs of a topic have equal weights. signed Align = F_S + F_L - 1. Undefined results,
+        as for fewer than four topics, are NaN; one `UndefinedMetricWarning` lists them all.
 
     References:
         SLAQ, arXiv 2510.11218, eqs. 1 to 4 and figure 2.
@@ -319,7 +320,7 @@ def alignment_by(
     _inputs.warn_unscored(int((cells == _inputs.MISSING).sum()), cells.size, stacklevel=2)
 
     def summed(places: npt.NDArray[np.intp]) -> tuple[dict[str, object], _inputs.Floats]:
-        """Return the counts of a group, and the shares of the cells in each topic."""
+        """Return the counts of a group, and the proportions of the cells in each topic."""
         row, _ = counted_cells(cells[places], topics[places], ("",) * 4)
         scored = places[cells[places] != _inputs.MISSING]
         units, shares = topics[scored], np.eye(4)[cells[scored]]

@@ -1,7 +1,7 @@
-"""Momentum in long answers: accuracy after runs of right or wrong slots, against chance.
+"""Momentum in long answers: accuracy after runs of correct or incorrect slots, against a null band.
 
-Topics differ in difficulty, so right slots follow right slots even where no slot has any effect on
-the next. The null band holds what that alone brings about.
+Topics differ in difficulty, so correct slots follow correct slots even if no slot affects the next.
+The null band shows the curves that this alone produces.
 """
 
 import math
@@ -42,7 +42,7 @@ from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, Statis
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 MomentumNull = Literal["topic", "topic-and-slot"]
-"""What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
+"""Property of the responses that the null preserves: number correct, or also slot accuracy."""
 
 
 DEFAULT_N_NULL: Final = 2_499
@@ -142,7 +142,7 @@ def _slope_row(
 
 
 def _undefined_parts(points: pd.DataFrame, slope: Mapping[str, object]) -> list[str]:
-    """Name what is NaN in a curve."""
+    """Return the names of undefined (NaN) parts of a curve."""
     lengths, streak = points.loc[points["n"] == 0, "length"], slope["streak"]
     parts = [f"P(correct) after runs of {streak}s of length {', '.join(map(str, lengths))}"]
     if slope["slope"] != slope["slope"]:
@@ -161,7 +161,7 @@ def _mean(values: Floats) -> float:
 
 
 def _p_value(slope: float, null_slopes: Floats) -> float:
-    """Return twice the smaller tail of the null slopes, the observed one counted in."""
+    """Return twice the smaller tail proportion of the null slopes, including the observed one."""
     defined = null_slopes[~np.isnan(null_slopes)]
     if math.isnan(slope) or not defined.size:
         return math.nan
@@ -173,16 +173,16 @@ def _p_value(slope: float, null_slopes: Floats) -> float:
 
 
 def _accepted(null_slopes: Floats, confidence: float) -> tuple[float, float]:
-    """Return the least and the largest slope that `_p_value` puts at 1 - level or above."""
+    """Return the smallest and the largest slope whose `_p_value` is at least 1 - level."""
     ordered = np.sort(null_slopes[~np.isnan(null_slopes)])
     if not ordered.size:
         return math.nan, math.nan
-    # So many draws beyond a slope, or as far out, are still too few for a higher p-value.
+    # Maximum number of draws at or beyond a slope for which its p-value is below 1 - level.
     most = math.ceil((1.0 - confidence) * (1 + ordered.size) / 2.0 - 1.0 - 1e-9) - 1
     return (-1.0, 1.0) if most < 0 else (float(ordered[most]), float(ordered[-1 - most]))
 
 
-# Of five random orders of five sub-questions two are the same in one topic of twelve.
+# With five random orders of five sub-questions, one topic in twelve has two equal orders.
 _MANY_REPEATED = 0.1
 
 
@@ -195,85 +195,85 @@ def momentum(
     intervals: Intervals = DEFAULT_INTERVALS,
     n_null: int = DEFAULT_N_NULL,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Estimate P(correct) of a slot given the run of right, or wrong, slots just before it.
+    """Estimate P(correct) of a slot given the run of correct, or incorrect, slots before it.
 
-    The run before slot j is the longest stretch of slots that ends at j - 1 and holds one verdict;
-    its length is 0 when slot j - 1 went the other way. Slots from the second on are pooled over
+    The run before slot j is the longest sequence of slots that ends at j - 1 and has equal labels;
+    its length is 0 if slot j - 1 has the other label. Slots from the second on are pooled over
     topics, permutations and positions.
 
     Args:
-        slots: Verdicts on the long answers in slot order, shape `(n_topics, n_slots)` or
+        slots: Correctness labels of the long answers in slot order, shape `(n_topics, n_slots)` or
             `(n_topics, n_permutations, n_slots)`: column j is slot j, see `reorder_to_slots`.
-        orders: The sub-question in each slot, of the shape of `slots`; needed where a topic has
-            several permutations. The null band moves whole sub-questions, the same way in all
-            responses of a topic, and so keeps what these have in common. None, for one response a
-            topic, shuffles each by itself.
-        null: "topic" keeps what each response got right and shuffles where. "topic-and-slot" also
-            keeps the accuracy of each slot, so that a model that fades towards the end does not
-            look like one with momentum; it takes responses for independent, so use it only where
-            the orders of a topic differ. None is "topic-and-slot", and "topic" where that does not
-            hold: with more than 12 slots, or where a tenth of the responses repeat an order of
-            their topic. The result says which.
-        missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
-            with an `UnscoredWarning`.
-        intervals: How intervals are made; topics are resampled. Its level is that of the null band
-            too, and its seed that of the draws without momentum.
-        n_null: Number of draws without momentum. A p-value cannot be smaller than its
-            `<p-value>_smallest`, so that corrections for many tests need more of them.
+        orders: The sub-question in each slot, with the shape of `slots`; needed if a topic has
+            several permutations. The null then moves whole sub-questions, in the same way in all
+            responses of a topic, which preserves their dependence. None, for one response per
+            topic, shuffles each response separately.
+        null: "topic" preserves the number of correct slots of each response and shuffles their
+            positions. "topic-and-slot" also preserves the accuracy of each slot, so that a decline
+            of accuracy towards the end does not count as momentum; it assumes independent
+            responses, so use it only if the orders of a topic differ. None means "topic-and-slot",
+            but "topic" with more than 12 slots, or if a tenth of the responses repeat an order of
+            their topic. The result contains the choice.
+        missing: "raise" raises an error if a label is missing; "drop" excludes responses with a
+            missing label, with an `UnscoredWarning`.
+        intervals: Options of the intervals; topics are the clusters. The null band has the same
+            level, and its draws the same seed.
+        n_null: Number of draws without momentum. A p-value is at least its `<p-value>_smallest`, so
+            corrections for many tests need more draws.
 
     Returns:
-        The points of both curves and their slopes. The points have one row per kind and length of
-        run: streak (1 for runs of right slots, 0 for runs of wrong ones), length (0 if the slot
-        before went the other way), n (slots after such a run), n_correct, probability with its
-        bounds, null_probability (its mean without momentum) and the null band
-        null_probability_low to null_probability_high, inside which a share of data without
-        momentum, the level of the intervals, stays at all points of both curves at once. The slopes
-        have one row per kind: streak; slope, the change of P(correct) with each further slot in the
-        run, by least squares over all slots, with its bounds; null_slope, its mean without
-        momentum, with the bounds of the slopes that are not significant ([-1, 1] below about
-        2 / (1 - level) draws); excess_slope (slope - null_slope, positive after right slots and
-        negative after wrong ones with momentum) with its bounds, which exclude 0 exactly if
-        p_value (two-sided, of excess_slope) is below 1 minus the level; and in both rows null,
-        n_topics, n_responses, n_missing (responses left out), n_null, and band_p_value, the
-        proportion of draws, the data among them, that are at least as extreme as the data over all
-        points of both curves (below 1 minus the level if a point leaves the band; NaN if no run has
-        a length that the draws have too). p_value_smallest and band_p_value_smallest are the
-        smallest values that so many draws can give: 2 / (1 + n), with n the draws whose slope is
-        defined, and 1 / (1 + n_null).
+        Two frames, the points of both curves and their slopes. The points have one row per kind and
+        length of run: streak (1 for runs of correct slots, 0 for runs of incorrect ones), length (0
+        if the slot before has the other label), n (slots after such a run), n_correct, probability
+        with its bounds, null_probability (its mean without momentum) and the null band
+        null_probability_low to null_probability_high. The band is simultaneous: without momentum,
+        a proportion of data sets equal to the level of the intervals is within it at all points of
+        both curves. The slopes have one row per kind: streak; slope, the change of P(correct) per
+        further slot in the run, by least squares over all slots, with its bounds; null_slope, its
+        mean without momentum, with the bounds of the slopes that are not significant ([-1, 1] below
+        about 2 / (1 - level) draws); excess_slope (slope - null_slope; with momentum, positive
+        after correct slots and negative after incorrect ones) with its bounds, which exclude 0
+        exactly if p_value (two-sided, of excess_slope) is below 1 minus the level. Both rows have
+        null, n_topics, n_responses, n_missing (excluded responses), n_null, and band_p_value, the
+        proportion of draws, including the data, that are at least as extreme as the data over all
+        points of both curves (below 1 minus the level if a point is outside the band; NaN if no run
+        has a length that occurs in the draws). p_value_smallest and band_p_value_smallest are the
+        smallest possible values for this number of draws: 2 / (1 + n), with n the draws whose slope
+        is defined, and 1 / (1 + n_null).
 
     Raises:
-        ValueError: When the shape is another, there are fewer than two slots, rows have unequal
-            numbers of slots, a value is no verdict or (under "raise") missing, no response is
-            complete, `orders` does not hold each sub-question once a row or is left out for several
-            permutations, or an option is out of range; under "topic-and-slot" with more than 12
-            slots.
-        TypeError: When `orders` or `n_null` are no integers.
+        ValueError: If the shape is another, there are fewer than two slots, rows have unequal
+            numbers of slots, a value is not a correctness label or (under "raise") missing, no
+            response is complete, a row of `orders` does not contain each sub-question once,
+            `orders` is None with several permutations, an option is out of range, or under
+            "topic-and-slot" there are more than 12 slots.
+        TypeError: If `orders` or `n_null` are not integers.
 
     Notes:
-        Lengths that no slot came after are NaN, and so is the slope where all runs are equally
-        long, with one `UndefinedMetricWarning`; a single topic gives NaN bounds. The order of
-        topics and permutations does not matter, but for the random draws. Swapping right and wrong
-        swaps the curves and turns each probability p into 1 - p. The band is one for all points of
-        both curves: without momentum some point leaves it in a share 1 - level of data
-        sets, where a band point by point is left by some point in a third of them. A curve inside
-        it shows no momentum, however steep it is. Draws are ordered by their extreme rank length:
-        by the proportion of draws at or beyond their most extreme point, on the smaller side; equal
-        ones by their next point, and so on. A length that does not occur in some draws counts the
-        others alone, and a draw without it is not extreme there. Effects of a whole response (all
-        slots bad at once) are kept by both nulls, hence never counted as momentum.
+        Lengths after which no slot follows are NaN, and so is the slope if all runs have the same
+        length, with one `UndefinedMetricWarning`; a single topic gives NaN bounds. The order of
+        topics and permutations does not matter, except for the random draws. Swapping correct and
+        incorrect swaps the curves and changes each probability p to 1 - p. Without momentum, some
+        point is outside the band in a proportion 1 - level of data sets; for pointwise bands it
+        would be a third. A curve within the band is not evidence of momentum, however steep it is.
+        Draws are ordered by extreme rank length: by the proportion of draws at or beyond their most
+        extreme point, on the smaller side; ties by their next point, and so on. A length that does
+        not occur in some draws is compared only with the others, and a draw without it is not
+        extreme there. Both nulls preserve effects of a whole response (all slots incorrect
+        together), which therefore do not count as momentum.
 
-        Responses to one topic in one order are right and wrong in the same slots, whatever the
-        model does. "topic" with `orders` allows for that. "topic-and-slot" does not: its band is
-        then too narrow, and with five responses in one fixed order up to one p in five falls below
-        0.05. Use it only where the orders of a topic differ; where a tenth of the responses or more
-        repeat an order of their topic it gives a `SurfaceConsistencyWarning`.
+        Responses to one topic in the same order tend to be correct in the same slots, whatever the
+        model. "topic" with `orders` allows for this dependence. "topic-and-slot" does not: its band
+        is then too narrow, and with five responses in one fixed order up to one p-value in five is
+        below 0.05. If a tenth of the responses or more repeat an order of their topic it gives a
+        `SurfaceConsistencyWarning`.
 
     References:
         SLAQ, arXiv 2510.11218, figure 3 and section 4.2. Miller and Sanjurjo, Econometrica 86,
         2018 (why runs of finite length need a permutation null). Myllymaki, Mrkvicka, Grabarnik,
         Seijo and Hahn, Journal of the Royal Statistical Society B 79, 2017 (rank envelopes). Rasch,
         Probabilistic Models, 1960 (the null of "topic-and-slot", given each response's number of
-        right slots).
+        correct slots).
 
     Examples:
         >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25
@@ -290,15 +290,15 @@ def momentum(
     null = _chosen_null(null, places, codes.shape[2])
     if places is None and codes.shape[1] > 1:
         raise ValueError(
-            f"orders must tell the sub-question in each slot, since a topic has {codes.shape[1]} "
-            "permutations, which share sub-questions: pass orders, of the shape of slots "
-            "(`topic_arrays` gives both), or one response a topic"
+            f"orders must give the sub-question in each slot, because a topic has {codes.shape[1]} "
+            "permutations, which share sub-questions: pass orders, with the shape of slots "
+            "(`topic_arrays` returns both), or one response per topic"
         )
     complete = (codes != MISSING).all(axis=2)
     verdicts = codes[complete]
     n_complete = len(verdicts)
     if n_complete == 0:
-        raise ValueError("no response has a verdict in every slot: there is nothing to score")
+        raise ValueError("no response has a correctness label in every slot")
     warn_unscored(complete.size - n_complete, complete.size, what="responses", stacklevel=2)
     _, topics = np.unique(np.nonzero(complete)[0], return_inverse=True)
     by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
@@ -341,17 +341,17 @@ def momentum(
 
 
 def _chosen_null(null: MomentumNull | None, orders: Integers | None, n_slots: int) -> MomentumNull:
-    """Choose the null, refuse one that is unknown or not made for such responses, and warn."""
+    """Choose the null; raise an error if it is unknown or not possible, and warn if unsuitable."""
     if n_slots < 2:
-        raise ValueError("slots must hold two slots a response or more, so that one can follow")
+        raise ValueError("slots must have at least two slots per response")
     check_choice(null or "topic", ("topic", "topic-and-slot"), "null")
     if null == "topic-and-slot" and n_slots > MAX_PATTERN_SLOTS:
         raise ValueError(
-            f"null='topic-and-slot' takes at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "
+            f"null='topic-and-slot' supports at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "
             "use null='topic'"
         )
     n_responses = 1 if orders is None else orders.shape[0] * orders.shape[1]
-    # Responses that share their order with another of their topic are alike.
+    # Responses with the same order as another of their topic are dependent.
     n_repeated = (
         0 if orders is None else n_responses - sum(len(np.unique(o, axis=0)) for o in orders)
     )
@@ -361,7 +361,7 @@ def _chosen_null(null: MomentumNull | None, orders: Integers | None, n_slots: in
     if null == "topic-and-slot" and is_repeated:
         warnings.warn(
             f"{n_repeated} of {n_responses} responses repeat an order of their topic, "
-            "but null='topic-and-slot' takes responses for independent, so that its band is too "
+            "but null='topic-and-slot' assumes independent responses, so that its band is too "
             "narrow: use null='topic'",
             SurfaceConsistencyWarning,
             stacklevel=3,
@@ -370,7 +370,7 @@ def _chosen_null(null: MomentumNull | None, orders: Integers | None, n_slots: in
 
 
 def run_statistics(n_lengths: int) -> dict[str, Statistic]:
-    """Return P(correct) by kind of run and length, and the slopes, of flattened run counts."""
+    """Return P(correct) by kind of run and length, and the slopes, from flattened run counts."""
     shape = (len(STREAKS), n_lengths, 2)
     unit = np.eye(math.prod(shape), dtype=np.int64).reshape(*shape, -1)
     statistics: dict[str, Statistic] = {}
@@ -404,5 +404,5 @@ def _null_counts(
     if n_slots <= MAX_PATTERN_SLOTS:
         return null_by_pattern(verdicts, n_null, rng, keep_slots=False)
     own_topics = np.arange(n_responses)
-    as_asked = np.broadcast_to(np.arange(n_slots), verdicts.shape)
-    return null_by_moving(verdicts, own_topics, as_asked, n_null, rng)
+    in_order = np.broadcast_to(np.arange(n_slots), verdicts.shape)
+    return null_by_moving(verdicts, own_topics, in_order, n_null, rng)

@@ -1,7 +1,7 @@
-"""Accuracy by slot of the long query, from counter-balanced orders only.
+"""Accuracy by slot of the long query, for counter-balanced orders only.
 
-From one fixed order, or from orders in which some sub-questions favour some slots, an effect of the
-slot cannot be told from the difficulty of the sub-questions that stand there.
+With one fixed order, or orders in which some sub-questions occur more often in some slots, the
+effect of the slot cannot be separated from the difficulty of the sub-questions in it.
 """
 
 import math
@@ -29,39 +29,39 @@ def position_curve(
     """Estimate the accuracy of long answers in each slot.
 
     Args:
-        slots: Verdicts in slot order, shape `(n_topics, n_permutations, n_slots)`: see
+        slots: Correctness labels in slot order, shape `(n_topics, n_permutations, n_slots)`: see
             `reorder_to_slots`.
-        orders: The sub-question (0 to `n_slots` - 1) in each slot, of the shape of `slots`. Within
-            a topic each sub-question must stand in each slot equally often.
-        missing: "raise" refuses missing verdicts; "drop" leaves out each sub-question that
-            lacks one, in all orders of its topic, so that the balance stays, with an
-            `UnscoredWarning`.
-        intervals: How intervals are made; topics are resampled.
+        orders: The sub-question (0 to `n_slots` - 1) in each slot, with the shape of `slots`.
+            Within a topic each sub-question must be in each slot equally often.
+        missing: "raise" raises an error if a label is missing; "drop" excludes each sub-question
+            with a missing label from all orders of its topic, so that the orders remain balanced,
+            with an `UnscoredWarning`.
+        intervals: Options of the intervals; topics are the clusters.
 
     Returns:
         One row per slot: slot (from 1), n (answers in it), n_correct, accuracy, accuracy_low and
         accuracy_high; and in every row slope (change of accuracy per slot, by least squares) and
         last_difference (accuracy in the last slot minus that in the first), each with `_low`,
-        `_high` and `_p_value` (two-sided, of the same statistic; NaN beside resamples), n_topics
-        and n_missing (sub-questions left out).
+        `_high` and `_p_value` (two-sided, from the same statistic; NaN with resamples), n_topics
+        and n_missing (excluded sub-questions).
 
     Raises:
-        ValueError: When the orders are not counter-balanced (the message names a topic, the
-            sub-question and its slots), shapes differ, a value is no verdict or (under "raise")
-            missing, or no sub-question is complete.
-        TypeError: When `orders` are no integers.
+        ValueError: If the orders are not counter-balanced (the message names a topic, the
+            sub-question and its slots), shapes differ, a value is not a correctness label or (under
+            "raise") missing, or no sub-question is complete.
+        TypeError: If `orders` are not integers.
 
     Notes:
-        Balance makes every slot hold the same facts, so that slots differ by position alone. Slope
-        and difference have one t over topics behind interval and p-value: that
-        accuracy falls from slot to slot is shown where the slope's interval lies below 0, that it
-        falls from the first to the last where the difference's does. Fewer than four topics
-        give NaN bounds (a single one, of resamples), a single slot a NaN slope, with an
+        In balanced orders every slot contains the same facts, so slots differ only in position.
+        Interval and p-value of slope and difference come from the same t over topics. Accuracy
+        falls significantly from slot to slot if the interval of the slope is below 0, and from the
+        first to the last slot if the interval of the difference is. Fewer than four topics (with
+        resamples, one topic) give NaN bounds, a single slot a NaN slope, with an
         `UndefinedMetricWarning`. The order of topics and permutations does not matter.
 
     References:
-        SLAQ, arXiv 2510.11218, section 4.1: five random orders a topic, which need not be balanced;
-        its third version reports no position effect for that reason.
+        SLAQ, arXiv 2510.11218, section 4.1: five random orders per topic, which need not be
+        balanced; its third version reports no position effect for that reason.
 
     Examples:
         >>> orders = [[[0, 1], [1, 0]]] * 40
@@ -107,7 +107,7 @@ def position_curve(
 def slot_statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
     """Return accuracy in each slot, and its slope by least squares, NaN for a single slot.
 
-    Both are of the right answers in each slot and, in the last column, the answers in a slot.
+    Both use the sums of correct answers in each slot and, in the last column, of all answers.
     """
     below = (*[0] * n_slots, 1)
     accuracies = [
@@ -121,11 +121,11 @@ def slot_statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
 
 
 def slot_contrast(weights: _inputs.Floats) -> ShareStatistic:
-    """Return the weighted sum of the accuracies in the slots, of the same sums."""
+    """Return the weighted sum of the accuracies in the slots, from the same sums."""
     ends = (float(weights[weights < 0.0].sum()), float(weights[weights > 0.0].sum()))
 
     def contrast(sums: _inputs.Floats) -> _inputs.Floats:
-        """Weigh the accuracies."""
+        """Compute the weighted sum."""
         return np.asarray(sums[..., :-1] / sums[..., -1:] @ weights)
 
     # A row has an event in each slot.
@@ -136,10 +136,10 @@ def slot_contrast(weights: _inputs.Floats) -> ShareStatistic:
 def _by_topic(
     slots: npt.ArrayLike, orders: npt.ArrayLike, missing: _inputs.MissingPolicy
 ) -> tuple[_inputs.Integers, _inputs.Integers, int]:
-    """Count right answers by topic and slot, answers in each slot, and sub-questions left out.
+    """Count correct answers by topic and slot, answers per slot, and excluded sub-questions.
 
-    A sub-question that lacks a verdict in one order goes in all of them, so that what is left of
-    the topic is as balanced as before. Topics of which nothing is left are not counted.
+    A sub-question with a missing label in one order is excluded from all of them, so that the rest
+    of the topic remains balanced. Topics without any other sub-question are not counted.
     """
     codes = response_codes(slots, "slots", missing=missing)
     places = checked_orders(orders, slots=np.shape(slots))
@@ -149,11 +149,11 @@ def _by_topic(
         topic, question = (int(index) for index in np.argwhere(uneven)[0])
         times = counts[topic, question]
         raise ValueError(
-            f"orders are not counter-balanced: in topic {topic} sub-question {question} stands "
+            f"orders are not counter-balanced: in topic {topic} sub-question {question} is "
             f"{int(times.max())} times in slot {int(times.argmax()) + 1} and {int(times.min())} "
             f"times in slot {int(times.argmin()) + 1} ({int(uneven.any(axis=1).sum())} of "
-            f"{len(counts)} topics are uneven), so position and difficulty cannot be told apart: "
-            "ask each topic in the orders of a Latin square"
+            f"{len(counts)} topics are uneven), so position and difficulty are confounded: "
+            "query each topic in the orders of a Latin square"
         )
     n_topics, n_permutations, n_slots = codes.shape
     gaps = np.zeros((n_topics, n_slots), dtype=bool)
@@ -164,9 +164,7 @@ def _by_topic(
     n_answers = (~gaps).sum(axis=1) * (n_permutations // n_slots)
     n_missing = int(gaps.sum())
     if not n_answers.any():
-        raise ValueError(
-            "no sub-question has its verdicts in all orders: there is nothing to score"
-        )
+        raise ValueError("no sub-question has correctness labels in all orders")
     _inputs.warn_unscored(n_missing, gaps.size, what="sub-questions", stacklevel=3)
     right = ((codes == 1) & complete).sum(axis=1, dtype=np.int64)
     some = n_answers > 0
@@ -176,6 +174,6 @@ def _by_topic(
 def _warn_undefined(not_inferred: str, n_slots: int) -> None:
     reasons = [f"the intervals, {not_inferred}"] if not_inferred else []
     if n_slots == 1:
-        reasons.append("the slope, since there is one slot")
+        reasons.append("the slope, as there is only one slot")
     if reasons:
         _inputs.warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=3)

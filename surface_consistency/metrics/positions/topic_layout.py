@@ -1,7 +1,7 @@
-"""Verdicts of short and long answers laid out by topic: from frames, by slot, by sub-question.
+"""Arrange correctness labels of short and long answers by topic, and by slot or sub-question.
 
-A slot is a place in the long query; a sub-question is a fact of the topic. `orders` says which
-sub-question stands in which slot, and so turns verdicts laid out one way into the other.
+A slot is a position in the long query; a sub-question is a fact of the topic. `orders` contains the
+sub-question in each slot, and so converts between the two arrangements.
 """
 
 from typing import Any
@@ -16,22 +16,22 @@ from surface_consistency.reading import shown
 
 
 def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
-    """Lay verdicts out by slot, given them by sub-question.
+    """Convert labels from the order of the sub-questions to the order of the slots.
 
     Args:
-        verdicts: Column k is sub-question k, shape `(n_topics, n_slots)` or
-            `(n_topics, n_permutations, n_slots)`.
-        orders: The sub-question (0 to `n_slots` - 1) in each slot, of the shape of `verdicts`.
+        verdicts: Correctness labels, with sub-question k in column k, shape `(n_topics, n_slots)`
+            or `(n_topics, n_permutations, n_slots)`.
+        orders: The sub-question (0 to `n_slots` - 1) in each slot, with the shape of `verdicts`.
 
     Returns:
         An array of the same shape and type whose column j is slot j.
 
     Raises:
-        ValueError: When the shapes differ, or a row of `orders` lacks or repeats a sub-question.
-        TypeError: When `orders` holds anything but integers.
+        ValueError: If the shapes differ, or a row of `orders` lacks or repeats a sub-question.
+        TypeError: If `orders` is not of integers.
 
     Notes:
-        Missing verdicts stay missing, since values are moved and not read.
+        Missing labels remain missing; the values are not checked.
 
     References:
         SLAQ, arXiv 2510.11218, section 4.1 (orders), figure 3 (slots).
@@ -46,7 +46,7 @@ def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDAr
 
 
 def is_balanced(orders: npt.ArrayLike) -> bool:
-    """Tell whether each sub-question stands in each slot equally often within every topic.
+    """Whether each sub-question is in each slot equally often within every topic.
 
     Args:
         orders: The sub-question in each slot, shape `(n_topics, n_permutations, n_slots)`.
@@ -55,11 +55,11 @@ def is_balanced(orders: npt.ArrayLike) -> bool:
         True for counter-balanced orders, such as a Latin square for each topic.
 
     Raises:
-        ValueError: When the shape is another, or a row lacks or repeats a sub-question.
-        TypeError: When `orders` holds anything but integers.
+        ValueError: If the shape is another, or a row lacks or repeats a sub-question.
+        TypeError: If `orders` is not of integers.
 
     Notes:
-        Needs as many permutations as slots, or a multiple; one order a topic is never balanced.
+        Needs as many permutations as slots, or a multiple; one order per topic is never balanced.
 
     References:
         Bradley, Journal of the American Statistical Association 53, 1958 (Latin squares against
@@ -78,17 +78,17 @@ def checked_orders(
 ) -> npt.NDArray[np.int64]:
     """Return orders as integers, `(n_topics, n_permutations, n_slots)`, each row a permutation.
 
-    With `slots` they must have that shape, which is the one of the verdicts called `name`.
+    If `slots` is given, it is the required shape, that of the labels called `name`.
     """
     array = np.asarray(orders)
     if slots is not None and array.shape != slots:
         raise ValueError(
-            f"{name} and orders must have the same shape, one sub-question a slot; "
+            f"{name} and orders must have the same shape, one sub-question per slot; "
             f"got {slots} and {array.shape}"
         )
     if array.dtype.kind not in "iu":
         raise TypeError(
-            "orders must hold integers, the number of the sub-question in each slot; "
+            "orders must be integers, the number of the sub-question in each slot; "
             f"got dtype {array.dtype}"
         )
     if array.ndim not in (2, 3) or 0 in array.shape:
@@ -104,14 +104,14 @@ def checked_orders(
         topic, permutation = (int(index) for index in np.argwhere(wrong)[0])
         raise ValueError(
             f"orders of topic {topic}, permutation {permutation} is "
-            f"{array[topic, permutation].tolist()}: each row must hold the sub-questions "
+            f"{array[topic, permutation].tolist()}: each row must contain the sub-questions "
             f"0 to {n_slots - 1} once"
         )
     return array.astype(np.int64)
 
 
 def slot_counts(orders: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Count how often each sub-question of each topic stands in each slot.
+    """Count how often each sub-question of each topic is in each slot.
 
     The result has shape `(n_topics, n_questions, n_slots)`; `orders` comes from `checked_orders`.
     """
@@ -132,35 +132,36 @@ def topic_arrays(
     short: str = "first_correct",
     long: str = "second_correct",
 ) -> dict[str, npt.NDArray[Any]]:
-    """Lay the rows of a frame out by topic, permutation and sub-question.
+    """Arrange the rows of a frame by topic, permutation and sub-question.
 
     Args:
-        frame: One row for each sub-question in each permutation of its long query.
+        frame: One row per sub-question and permutation of its long query.
         topic: Column of the topic.
-        question: Column that tells the sub-questions of a topic apart.
-        permutation: Column that tells the long queries of a topic apart.
-        slot: Column of the place in the long query, from 1.
-        short: Column of verdicts on the short answer; the same in all rows of a sub-question.
-        long: Column of verdicts on the sub-question in the long answer.
+        question: Column that identifies the sub-questions of a topic.
+        permutation: Column that identifies the long queries of a topic.
+        slot: Column of the position in the long query, from 1.
+        short: Column of correctness labels of the short answer; the same in all rows of a
+            sub-question.
+        long: Column of correctness labels of the sub-question in the long answer.
 
     Returns:
-        topics, their labels in order of first appearance, which is the first axis of the others;
-        short, the verdicts on the short answers, `(n_topics, n_slots)`, and long, those on the long
+        topics, their labels in order of first appearance, the first axis of the other arrays;
+        short, the labels of the short answers, `(n_topics, n_slots)`, and long, those of the long
         answers, `(n_topics, n_permutations, n_slots)`, both by sub-question and NaN if missing;
-        orders, the sub-question (from 0) in each slot, of the shape of long; and slots, the
-        verdicts of long in slot order, as `momentum` takes them.
+        orders, the sub-question (from 0) in each slot, with the shape of long; and slots, the
+        labels of long in slot order, as needed by `momentum`.
 
     Raises:
-        ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, or a slot is no number.
-        ValueError: When the frame is empty, a label is missing, a row is there twice, topics have
+        ColumnNotFoundError: If a named column is not in the frame.
+        TypeError: If `frame` is not a DataFrame, or a slot is not a number.
+        ValueError: If the frame is empty, a label is missing, a row occurs twice, topics have
             unequal numbers of sub-questions or permutations, slots are not 1 to `n_slots` in each
-            long query, the short verdicts of a sub-question differ, or a value is no verdict. The
-            message names the topic.
+            long query, the short labels of a sub-question differ, or a value is not a correctness
+            label. The message names the topic.
 
     Notes:
-        The order of the rows decides the order of topics, sub-questions and permutations, on which
-        no metric depends.
+        The order of the rows decides the order of topics, sub-questions and permutations, which
+        does not affect any metric.
 
     References:
         SLAQ, arXiv 2510.11218, section 4.1: 600 topics, 5 sub-questions, 5 permutations.
@@ -193,26 +194,26 @@ def topic_arrays(
         index = int(np.argmax(wrong))
         raise ValueError(
             f"topic {shown(labels[index])} must have one row for each pair of {shown(columns[0])} "
-            f"and {shown(columns[1])}: {int((counts[index] == 0).sum())} are not there and "
-            f"{int((counts[index] > 1).sum())} stand there more than once"
+            f"and {shown(columns[1])}: {int((counts[index] == 0).sum())} are missing and "
+            f"{int((counts[index] > 1).sum())} occur more than once"
         )
-    laid_out = {name: _verdicts(frame[name].array, name, cells, shape) for name in (short, long)}
+    labels_of = {name: _verdicts(frame[name].array, name, cells, shape) for name in (short, long)}
     places = np.empty(shape, dtype=np.int64)
     numbers = _inputs.numeric_vector(frame[slot].array, slot)
     if not bool((numbers == np.floor(numbers)).all()):
         raise ValueError(
-            f"column {shown(slot)} must hold the number of the slot, from 1, in every row"
+            f"column {shown(slot)} must contain the number of the slot, from 1, in every row"
         )
     places.ravel()[cells] = numbers.astype(np.int64) - 1
     _check_slots(places, labels, slot)
-    _check_short(laid_out[short], labels, short)
+    _check_short(labels_of[short], labels, short)
     orders = np.argsort(places, axis=-1)
     return {
         "topics": np.array(labels, dtype=object),
-        "short": laid_out[short][:, 0, :],
-        "long": laid_out[long],
+        "short": labels_of[short][:, 0, :],
+        "long": labels_of[long],
         "orders": orders,
-        "slots": reorder_to_slots(laid_out[long], orders),
+        "slots": reorder_to_slots(labels_of[long], orders),
     }
 
 
@@ -232,7 +233,7 @@ def _numbered(frame: pd.DataFrame, columns: list[str]) -> tuple[list[object], _i
 def _numbers_within(
     frame: pd.DataFrame, topic: str, column: str, topics: _inputs.Integers
 ) -> tuple[_inputs.Integers, int]:
-    """Number a column's labels within each topic, and return how many each topic has."""
+    """Number the labels of a column within each topic, and return their number per topic."""
     _, codes = _numbered(frame, [topic, column])
     first_rows = np.unique(codes, return_index=True)[1]
     of_pair = topics[first_rows]
@@ -253,7 +254,7 @@ def _numbers_within(
 def _verdicts(
     values: npt.ArrayLike, name: str, cells: _inputs.Integers, shape: tuple[int, ...]
 ) -> _inputs.Floats:
-    """Return a column of verdicts as an array by topic, permutation and sub-question."""
+    """Return a column of labels as an array by topic, permutation and sub-question."""
     codes = _inputs.verdict_codes(values, name)
     verdicts = np.empty(shape)
     verdicts.ravel()[cells] = np.where(codes == _inputs.MISSING, np.nan, codes)
@@ -261,23 +262,23 @@ def _verdicts(
 
 
 def _check_slots(places: _inputs.Integers, labels: list[object], name: str) -> None:
-    """Refuse long queries whose slots are not 1 to `n_slots`, each once."""
+    """Raise an error if the slots of a long query are not 1 to `n_slots`, each once."""
     n_slots = places.shape[-1]
     wrong = (np.sort(places, axis=-1) != np.arange(n_slots)).any(axis=-1)
     if wrong.any():
         topic, permutation = (int(index) for index in np.argwhere(wrong)[0])
         raise ValueError(
-            f"column {shown(name)} must hold 1 to {n_slots} once in each long query: in topic "
-            f"{shown(labels[topic])} one holds {sorted((places[topic, permutation] + 1).tolist())}"
+            f"column {shown(name)} must contain 1 to {n_slots} once in each long query: in topic "
+            f"{shown(labels[topic])} one has {sorted((places[topic, permutation] + 1).tolist())}"
         )
 
 
 def _check_short(verdicts: _inputs.Floats, labels: list[object], name: str) -> None:
-    """Refuse short verdicts that differ between the permutations of the long query."""
+    """Raise an error if short labels differ between the permutations of the long query."""
     same = (verdicts == verdicts[:, :1]) | (np.isnan(verdicts) & np.isnan(verdicts[:, :1]))
     if not same.all():
         topic = int(np.argwhere(~same)[0, 0])
         raise ValueError(
             f"column {shown(name)} differs between rows of one sub-question of topic "
-            f"{shown(labels[topic])}: the short answer is one, whatever the order of the long query"
+            f"{shown(labels[topic])}: the short answer does not depend on the order of the query"
         )

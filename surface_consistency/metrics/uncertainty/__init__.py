@@ -1,1 +1,1 @@
-"""Intervals, resamples, corrections for many tests."""
+"""Confidence intervals, resampling and cluster-robust inference."""

@@ -1,4 +1,4 @@
-"""The values of many statistics of one group, with their intervals, resampled or not."""
+"""Values of statistics of a group with their intervals, analytic or from resamples."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -26,18 +26,18 @@ Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
 """Maps summed counts of shape `(..., k)` to values of shape `(...)`."""
 
 
-# Bounds a chunk of draws to 8 MiB an array, whatever the number of clusters.
+# Limits the arrays of a chunk of draws to 8 MiB, whatever the number of clusters.
 _CHUNK_CELLS = 2**20
-# A binomial draw of the multinomial costs about as much as drawing and counting ten clusters.
+# A binomial draw of the multinomial takes about as long as drawing and counting ten clusters.
 _CLUSTERS_PER_PATTERN = 10
-# Codes a row from which on clusters are numbered anew before sums are made.
+# Ratio of codes to rows above which clusters are renumbered before they are summed.
 _MOST_EMPTY = 4
 
 
 def resample_counts(
     counts: npt.ArrayLike, *, resamples: int = 10_000, seed: np.random.Generator | int | None = 0
 ) -> npt.NDArray[np.float64]:
-    """Draw clusters with replacement and sum their counts, many times over.
+    """Draw clusters with replacement and sum their counts, once per resample.
 
     Use it to get intervals of several statistics from one set of resamples.
 
@@ -50,14 +50,14 @@ def resample_counts(
         The summed counts of each resample, shape `(resamples, k)`.
 
     Raises:
-        ValueError: When `counts` is not a finite matrix with at least one row and one column, or
+        ValueError: If `counts` is not a finite matrix with at least one row and one column, or
             `resamples` is less than 1.
-        TypeError: When `counts` holds no numbers or `resamples` is no integer.
+        TypeError: If `counts` is not numeric or `resamples` is not an integer.
 
     Notes:
         The order of the clusters does not matter. Sums of integers are exact up to 2**53. Memory
-        beyond the result stays under about 50 MB up to a million clusters. One cluster gives
-        resamples that all equal it.
+        beyond the result is below about 50 MB for up to a million clusters. With one cluster, all
+        resamples are equal to it.
 
     References:
         Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
@@ -89,36 +89,36 @@ def resample_counts(
 def cluster_bootstrap(
     counts: npt.ArrayLike, statistic: Statistic, *, intervals: Intervals = DEFAULT_INTERVALS
 ) -> tuple[float, float, float]:
-    """Return a statistic of summed counts with an interval that takes clusters whole.
+    """Return a statistic of summed counts with a cluster-robust confidence interval.
 
-    Pairs that share a fact are not independent, so facts, not pairs, are left out one at a time,
-    or under "percentile" drawn.
+    Pairs that share a fact are not independent. Therefore facts, not pairs, are omitted one at a
+    time, or resampled under "percentile".
 
     Args:
         counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`, as from
             `cluster_counts`.
         statistic: Maps summed counts of shape `(..., k)` to values of shape `(...)`; any entry of
-            `PAIRED_RATES`, or a vectorised function of one's own.
+            `PAIRED_RATES`, or a custom vectorised function.
         intervals: Level, method, resamples and seed of the interval.
 
     Returns:
         The statistic of all clusters, and the lower and upper bound of its interval.
 
     Raises:
-        ValueError: When `counts` is not a finite matrix with at least one row and one column,
-            or `statistic` returns another shape than `(...)`.
-        TypeError: When `counts` holds no numbers.
+        ValueError: If `counts` is not a finite matrix with at least one row and one column, or the
+            shape of the values of `statistic` is not `(...)`.
+        TypeError: If `counts` is not numeric.
 
     Notes:
-        The bounds are NaN, with an `UndefinedMetricWarning` that says why, for fewer than four
-        clusters and for clusters so unequal that they are worth no more by Kish's number, as where
-        one holds half of the pairs; for an undefined estimate; when no resample defines the
-        statistic; and for a statistic of one's own when leaving out one cluster makes it undefined
-        or changes nothing. Resamples that leave it undefined are left out otherwise.
-        Under "percentile" a statistic that never varies has an interval of no width, and it covers
-        too seldom near 0 and 1 and below about 50 clusters.
-        The order of the clusters does not matter. A statistic of one's own is known to be a share
-        or a difference of shares where it is a `CountRatio`.
+        The bounds are NaN, with an `UndefinedMetricWarning` that gives the reason, if there are
+        fewer than four clusters, or an effective number (Kish) below four, as when one cluster has
+        half of the pairs; if the estimate is undefined; if the statistic is undefined in every
+        resample; and, for a custom statistic, if omitting one cluster makes it undefined or changes
+        nothing. In other cases, resamples in which it is undefined are excluded.
+        Under "percentile" a statistic that never varies has an interval of width 0, and coverage
+        is too low near 0 and 1 and below about 50 clusters.
+        The order of the clusters does not matter. A custom statistic is treated as a proportion or
+        a difference of proportions if it is a `CountRatio`.
 
     References:
         B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3;
@@ -134,9 +134,9 @@ def cluster_bootstrap(
         [0.6, 0.54, 0.66]
     """
     sums = _matrix(counts)
-    # Ordered, so that sums round alike in whichever order the clusters come.
+    # Sorted, so that rounding of sums does not depend on the order of the clusters.
     sums = sums[np.lexsort(sums.T)]
-    # A statistic that does not keep the leading axes is refused before it is used.
+    # A statistic that does not keep the leading axes is rejected before use.
     _evaluate(statistic, sums)
     result = group_values(sums, {"": statistic}, intervals)[""]
     if result.not_inferred:
@@ -148,7 +148,7 @@ def _matrix(counts: npt.ArrayLike) -> Floats:
     """Return the counts as a checked matrix of floats."""
     array = np.asarray(counts)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"counts must hold numbers; got dtype {array.dtype}")
+        raise TypeError(f"counts must be numeric; got dtype {array.dtype}")
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(
             "counts must have shape (n_clusters, k) with at least one cluster and one column; "
@@ -161,7 +161,7 @@ def _matrix(counts: npt.ArrayLike) -> Floats:
 
 
 def _patterns(matrix: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct rows and how often each stands, the most frequent first."""
+    """Return the distinct rows and their frequencies, most frequent first."""
     order = np.lexsort(matrix.T)
     ordered = matrix[order]
     starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
@@ -186,26 +186,26 @@ class GroupValue(NamedTuple):
     """A statistic of one group."""
 
     value: float
-    """Of all clusters; NaN where undefined."""
+    """Value over all clusters; NaN if undefined."""
 
     low: float
-    """Lower bound of its interval; NaN where undefined."""
+    """Lower bound of its interval; NaN if undefined."""
 
     high: float
-    """Upper bound of its interval; NaN where undefined."""
+    """Upper bound of its interval; NaN if undefined."""
 
     n_undefined: int
-    """Resamples in which it was NaN; 0 where the interval needs none."""
+    """Number of resamples in which it was NaN; 0 if the interval needs no resamples."""
 
     not_inferred: str
-    """Why it has no interval; empty where it has one."""
+    """Reason why it has no interval; empty if it has one."""
 
     inferred: ClusterT | None
-    """The inference of the sum of means that it is, if it is one; None beside resamples."""
+    """Inference of the statistic, if it is a sum of means; None with resamples."""
 
     @property
     def p_value(self) -> float:
-        """Two-sided p-value of 0, of the t of the interval; NaN where there is none."""
+        """Two-sided p-value of 0, from the t of the interval; NaN if there is no such t."""
         return math.nan if self.inferred is None else float(self.inferred.p_value())
 
 
@@ -216,21 +216,21 @@ def cluster_sums(counts: npt.NDArray[np.number], clusters: Integers) -> Floats:
         clusters = np.unique(clusters, return_inverse=True)[1]
         n_codes = int(clusters.max(initial=-1)) + 1
     columns = [np.bincount(clusters, weights=column, minlength=n_codes) for column in counts.T]
-    is_held = np.bincount(clusters, minlength=n_codes) > 0
-    return np.asarray(np.stack(columns, axis=1)[is_held], dtype=np.float64)
+    has_rows = np.bincount(clusters, minlength=n_codes) > 0
+    return np.asarray(np.stack(columns, axis=1)[has_rows], dtype=np.float64)
 
 
 def group_values(
     sums: Floats, statistics: Mapping[str, Statistic], intervals: Intervals
 ) -> dict[str, GroupValue]:
-    """Return each statistic of the summed rows of `sums`; what is resampled is so together."""
+    """Return each statistic of the summed rows of `sums`; they share resamples."""
     return values_of_groups([(sums, intervals)], statistics)[0]
 
 
 def values_of_groups(
     groups: Iterable[tuple[Floats, Intervals]], statistics: Mapping[str, Statistic]
 ) -> list[dict[str, GroupValue]]:
-    """Return each statistic of several groups of one level, with the limits of all groups at once.
+    """Return each statistic of several groups of one level, with the limits computed together.
 
     Args:
         groups: The sums of the clusters of each group, and its intervals.
@@ -290,14 +290,14 @@ def _interval(
     intervals: Intervals,
     inferred: ClusterT | None,
 ) -> tuple[float, float, str]:
-    """Return the interval of one statistic of clusters, and why it is NaN where it is.
+    """Return the interval of one statistic of clusters, and the reason if it is NaN.
 
-    Limits of an inference are NaN here, without a reason.
+    For a statistic with an inference the limits are NaN here, without a reason.
     """
     confidence, method = intervals.confidence, intervals.method
     least = LEAST_CLUSTERS if method == "auto" else 2
     if math.isnan(estimate) or len(sums) < least:
-        reason = "the statistic of all clusters is itself undefined"
+        reason = "the statistic of all clusters is undefined"
         if not math.isnan(estimate):
             reason = too_few_clusters(len(sums), least)
         return math.nan, math.nan, reason
@@ -306,11 +306,11 @@ def _interval(
     if method == "auto":
         low, high = statistic_bounds(statistic, sums, confidence)
         reason = (
-            "leaving out a cluster leaves the statistic undefined, or changes nothing, so that its "
+            "omitting a cluster makes the statistic undefined or changes nothing, so that its "
             "spread is unknown"
         )
     else:
         tails = ((1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0)
         low, high = map(np.asarray, quantiles(drawn, tails))
-        reason = "no resample defines the statistic"
+        reason = "the statistic is undefined in all resamples"
     return float(low), float(high), reason if np.isnan(low) else ""

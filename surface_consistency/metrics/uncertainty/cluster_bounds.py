@@ -1,28 +1,27 @@
-"""One inference for statistics of clusters: a t interval, and the p-value of the same t.
+"""Inference for statistics of clusters: a t interval and the p-value of the same t statistic.
 
-Every statistic here is a mean of what clusters hold, such as a share, a weighted sum of such means,
-a function of one of them while other sums are held as they are, or none of these, which the
-jackknife serves. The variance of a sum of means at a hypothesised value is that of the jackknife
-over clusters, and on top of it what so few events as were seen cannot show: of the variance that a
-mean of that value must have at least, of events of the size seen, if rows of a cluster were copies
-of each other, the part
-1 / (1 + e), where e is the number of clusters that the jackknife variance rests on,
-(sum of squared influences)^2 / sum of their fourth powers. At 0 that is nothing, so of a difference
-1 / (1 + e)^2 of its square over the number of clusters is put on top. A statistic without any
-event, e = 0, has Wilson's interval with a cluster for a trial; with many the addition is nothing.
-Of a difference, the variance at values farther from 0 than the estimate is at least Tango's: that
-of the rates of gains and losses which are the most likely ones under the value, times the observed
-design effect. Without it, one-sided tests at a margin reject too often.
-The interval holds the values that t does not reject, so that p is below 1 less the level exactly
-where the interval leaves the value out. Degrees of freedom are Kish's number of clusters less one.
-Arrays may hold many data sets: clusters are the last axis of shares, and the last but one of sums.
+A statistic here is a mean of sums over clusters, such as a proportion; a weighted sum of such
+means; a function of one of them with other sums fixed; or any other function, which uses the
+jackknife. The variance of a sum of means at a hypothesised value is the jackknife variance over
+clusters plus a term for few events. This term is the fraction 1 / (1 + e) of the minimum variance
+of a mean of that value, for events of the observed size and identical rows within a cluster. Here e
+is the number of clusters on which the jackknife variance rests, (sum of squared influences)^2 / sum
+of their fourth powers. The term is 0 at the value 0, so for a difference 1 / (1 + e)^2 of its
+square, divided by the number of clusters, is also added. A statistic without any event, e = 0, has
+Wilson's interval with clusters as trials; with many events the term vanishes. For a difference, the
+variance at values farther from 0 than the estimate is at least Tango's: the variance at the most
+likely rates of gains and losses under the value, times the observed design effect. Without it,
+one-sided tests at a margin reject too often.
+The interval contains the values that t does not reject, so p is below 1 minus the level exactly
+when the interval excludes the value. Degrees of freedom are Kish's number of clusters minus one.
+Arrays may contain many data sets: clusters are the last axis of means and the last but one of sums.
 
 References:
     B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E. B.
     Wilson, Journal of the American Statistical Association 22, 1927 (variance at the hypothesised
     value); L. Kish, Survey Sampling, Wiley 1965, section 5.4; F. E. Satterthwaite, Biometrics
-    Bulletin 2, 1946 (what a variance rests on); T. Tango, Statistics in Medicine 17, 1998 (variance
-    of a paired difference under a hypothesised value).
+    Bulletin 2, 1946 (number that a variance rests on); T. Tango, Statistics in Medicine 17, 1998
+    (variance of a paired difference under a hypothesised value).
 """
 
 import functools
@@ -38,32 +37,32 @@ from surface_consistency.metrics._inputs import Flags, Floats
 from surface_consistency.metrics.uncertainty import intervals
 
 Link: TypeAlias = Callable[[Floats, Floats], Floats]
-"""Maps shares, of shape `(...)`, and sums over clusters, `(..., k)`, to values of a statistic."""
+"""Maps means, shape `(...)`, and sums over clusters, `(..., k)`, to values of a statistic."""
 
 
 class Part(NamedTuple):
     """A mean of summed counts, and its weight in a sum of such means."""
 
     weight: float
-    """What it is multiplied by."""
+    """Factor of the mean in the sum."""
     above: tuple[float, ...]
-    """Weight of each count above the line."""
+    """Weight of each count in the numerator."""
     below: tuple[float, ...]
-    """Weight of each count below the line."""
+    """Weight of each count in the denominator."""
     least: float = 0.0
-    """The least that the mean can be, at most 0."""
+    """Minimum of the mean, at most 0."""
     most: float = 1.0
-    """The most that it can be, at least 0; infinite ends are those of means without bounds."""
+    """Maximum of the mean, at least 0; infinite limits mean no bounds."""
     reach: float = math.nan
-    """How much a single event moves what is averaged, by size: that of two values, 0 and the
-    reach, which have the same mean and mean square; the farther end where none is given."""
+    """Size of a single event in the averaged values: a variable with the values 0 and `reach` has
+    the same mean and mean square. If it is NaN, the limit farther from 0 is used."""
     events: float = math.nan
-    """Mean size of the events of a paired difference, which are then of the size `reach`; NaN if
-    each count above the line is that of rows with one event, and 0 if rows have several."""
+    """Mean size of the events of a paired difference, which have the size `reach`; NaN if each
+    count in the numerator is one of rows with one event, and 0 if rows have several."""
 
 
 class ShareStatistic:
-    """A statistic of summed counts that says of which means it is made; see `of_shares`."""
+    """A statistic of summed counts with the means of which it is made; see `of_shares`."""
 
     parts: tuple[Part, ...]
     link: Link | None
@@ -92,60 +91,60 @@ class ClusterT(NamedTuple):
     value: Floats
     """The sum, shape `(...)`, as are all fields."""
     variance: Floats
-    """Its jackknife variance over clusters, pooled over its means where one has few events."""
-    doubt: Floats
-    """What few events cannot show of the variance at values of the sign of the data, and at those
-    farther from 0, over the least variance that such a value must have."""
-    doubt_within: Floats
-    """What they cannot show at values nearer to 0, for a sum that may have either sign, over the
-    difference of the squares: almost none but where all clusters are alike, which a variance of 0
-    would make proof of anything."""
+    """Its jackknife variance over clusters, pooled over its means if one has few events."""
+    few_events: Floats
+    """Variance term for few events at values of the sign of the data and at those farther from 0,
+    divided by the minimum variance at such a value."""
+    few_events_within: Floats
+    """The same term at values nearer to 0, for a sum with either sign, divided by the difference of
+    the squares: close to 0 unless all clusters are alike. Without it the variance would then be 0,
+    and every value would be rejected."""
     df: Floats
     """Degrees of freedom of the variance."""
     n_effective: Floats
-    """The fewest clusters, by Kish's number, that one of the means rests on."""
+    """Kish's number of clusters of the mean for which it is smallest."""
     least: Floats
-    """The least that the sum can be."""
+    """Minimum of the sum."""
     most: Floats
-    """The most that it can be."""
+    """Maximum of the sum."""
     reach: Floats
-    """How much single events move it; 0 where that is not known."""
+    """Size of a single event in the sum; 0 if unknown."""
     events: Floats
-    """Mean size of the events of either sign of a paired difference; 0 for other sums."""
+    """Mean size of the events with either sign of a paired difference; 0 for other sums."""
     event_size: Floats
-    """Their mean square over their mean size."""
+    """Mean square of the events divided by their mean size."""
     spread: Floats
-    """Variance over that of a single row at the estimated rates of events: the observed design
-    effect over the number of rows."""
+    """Variance divided by the variance of a single row at the estimated rates of events: the
+    observed design effect divided by the number of rows."""
 
     @property
     def is_inferred(self) -> Flags:
-        """Whether the clusters are enough to infer anything, and the spread between them is known.
+        """Whether there are enough clusters for inference and the spread between them is known.
 
-        It is unknown for a sum that is the same in all clusters if it has no bounds, or if the
-        events of all rows are of one size, which is not that of a bound.
+        The spread is unknown for a sum that is equal in all clusters if it has no bounds, or if the
+        events of all rows have one size that is not the distance to a bound.
         """
         size = np.abs(self.value)
         varies = self.variance > (1e-12 * size) ** 2
-        is_bounded = np.isfinite(self.least) & (self.doubt > 0.0)
+        is_bounded = np.isfinite(self.least) & (self.few_events > 0.0)
         farthest = np.maximum(-self.least, self.most)
         has_one_size = (size > (1.0 - _ROUNDING) * self.reach) & (self.reach < farthest)
-        tells = varies | (is_bounded & ~has_one_size)
-        return np.asarray(intervals.are_enough(self.n_effective) & tells)
+        is_known = varies | (is_bounded & ~has_one_size)
+        return np.asarray(intervals.enough_clusters(self.n_effective) & is_known)
 
     @property
     def not_inferred(self) -> str:
-        """Why nothing is inferred of one data set; empty where something is."""
+        """Reason why there is no inference for one data set; empty if there is."""
         return self.reasons()[0]
 
     def reasons(self) -> list[str]:
-        """Return why nothing is inferred of each data set; empty where something is."""
-        worth = np.atleast_1d(self.n_effective)
-        alike = "the values are alike in all clusters, so that their spread is unknown"
+        """Return the reason why there is no inference for each data set; empty if there is."""
+        size = np.atleast_1d(self.n_effective)
+        alike = "the values are equal in all clusters, so that their spread is unknown"
         return [
             "" if known else alike if enough else intervals.too_few_clusters(float(n))
             for known, enough, n in zip(
-                np.atleast_1d(self.is_inferred), intervals.are_enough(worth), worth, strict=True
+                np.atleast_1d(self.is_inferred), intervals.enough_clusters(size), size, strict=True
             )
         ]
 
@@ -154,19 +153,19 @@ class ClusterT(NamedTuple):
         size = np.abs(self.value)
         along = np.asarray(null * np.where(self.value < 0.0, -1.0, 1.0), dtype=np.float64)
         farness = np.abs(null)
-        at_zero = self.variance + self.doubt_within * size**2
-        seen = self.variance + self.doubt_within * np.maximum(size**2 - farness**2, 0.0)
-        unseen = self.doubt * np.maximum(farness * self.reach - farness**2, 0.0)
+        at_zero = self.variance + self.few_events_within * size**2
+        seen = self.variance + self.few_events_within * np.maximum(size**2 - farness**2, 0.0)
+        unseen = self.few_events * np.maximum(farness * self.reach - farness**2, 0.0)
         is_nearer = (along > 0.0) & (farness <= size)
         far = np.maximum(seen + unseen, np.where(is_nearer, 0.0, self._constrained(along)))
-        # On the other side of 0 t is at least that of 0, so that what it accepts is an interval.
+        # On the other side of 0, t is at least its value at 0, so the accepted set is an interval.
         with np.errstate(divide="ignore", invalid="ignore"):
             limit = at_zero * (1.0 + farness / size) ** 2
         opposite = np.where(size > 0.0, np.minimum(far, limit), far)
         return np.asarray(np.where(along > 0.0, far, opposite))
 
     def _constrained(self, along: Floats) -> Floats:
-        """Return Tango's variance of a paired difference under values, signed along the data."""
+        """Return Tango's variance of a paired difference at values, signed relative to the data."""
         null, value, events = (
             x / self.event_size for x in (along, np.abs(self.value), self.events)
         )
@@ -178,26 +177,26 @@ class ClusterT(NamedTuple):
         return np.where(self.events > 0.0, np.nan_to_num(self.spread) * of_row, 0.0)
 
     def _reached(self, quantile: Floats, side: float, near: Floats, far: Floats) -> Floats:
-        """Return how far from 0, on a side of the data, values are not rejected.
+        """Return the distance from 0 up to which values on a side of the data are not rejected.
 
         By false position (Illinois), since t is nearly linear in the value.
         """
         start, sign = side * np.abs(self.value), np.where(self.value < 0.0, -side, side)
 
         def excess(place: Floats) -> Floats:
-            """Return by how much the distance of a value exceeds what is not rejected."""
+            """Return by how much the distance of a value exceeds the accepted distance."""
             variance = self.variance_at(sign * place)
             return np.asarray(np.abs(place - start) - quantile * np.sqrt(variance))
 
         low, high, middle = excess(near), excess(far), far
-        # A value that is accepted because nothing varies there is not the limit.
+        # A value that is accepted because its variance is 0 is not the limit.
         low = np.where(low < 0.0, low, -np.abs(high))
         is_all, tolerance, last = high <= 0.0, 1e-13 * far, np.zeros_like(far)
         is_found = is_all
         with np.errstate(divide="ignore", invalid="ignore"):
             for _ in range(_STEPS):
                 next_place = np.where(high > low, far - high * (far - near) / (high - low), far)
-                # A limit that is found does not depend on the other data sets.
+                # A limit that has converged does not depend on the other data sets.
                 middle = np.where(is_found, middle, next_place)
                 at = excess(middle)
                 turn = np.where(at <= 0.0, -1.0, 1.0)
@@ -212,30 +211,30 @@ class ClusterT(NamedTuple):
         return np.where(is_all, far, middle)
 
     def t(self, null: Floats | float = 0.0) -> Floats:
-        """Return the t statistic of a hypothesised value; 0 where the value is that of the data."""
+        """Return the t statistic of a hypothesised value; 0 if the value equals the estimate."""
         distance = self.value - null
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = distance / np.sqrt(self.variance_at(null))
         return np.where(self.is_inferred, np.where(distance == 0.0, 0.0, statistic), np.nan)
 
     def p_value(self, null: Floats | float = 0.0) -> Floats:
-        """Return the two-sided p-value of a hypothesised value; NaN where nothing is inferred."""
+        """Return the two-sided p-value of a hypothesised value; NaN if there is no inference."""
         return intervals.t_p_value(self.t(null), self.df)
 
     def bounds(self, confidence: float) -> tuple[Floats, Floats]:
-        """Return the limits at a level: where t, with the variance there, is at its quantile."""
+        """Return the limits at a level: the values at which t equals its quantile."""
         size = np.abs(self.value)
         square = intervals.t_quantile(self.df, confidence) ** 2
-        lift, within, error = (
-            square * part for part in (self.doubt, self.doubt_within, self.variance)
+        few_events, within, error = (
+            square * part for part in (self.few_events, self.few_events_within, self.variance)
         )
-        middle, rest = size + lift * self.reach / 2.0, size**2 - error
+        middle, rest = size + few_events * self.reach / 2.0, size**2 - error
         half = np.sqrt(np.maximum(error, 0.0))
-        # Where (value - x)^2 = square variance_at(x), along the direction of the value: beyond it,
-        # where nothing is unseen beyond the reach of events, and between it and 0.
-        outer = _root(1.0 + lift, middle, rest, 1.0)
+        # Solve (value - x)^2 = square variance_at(x) in the direction of the value: beyond it,
+        # with no term for few events beyond the reach, and between it and 0.
+        outer = _root(1.0 + few_events, middle, rest, 1.0)
         outer = np.where(size + half > self.reach, size + half, outer)
-        inner = _root(1.0 + lift + within, middle, rest - within * size**2, -1.0)
+        inner = _root(1.0 + few_events + within, middle, rest - within * size**2, -1.0)
         inner = np.minimum(inner, size)
         if (self.least < 0.0).any():
             quantile, farthest = np.sqrt(square), np.maximum(size + half, self.reach)
@@ -252,7 +251,7 @@ class ClusterT(NamedTuple):
         return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
-# Maximum of steps of false position; about eight suffice.
+# Maximum number of steps of false position; about eight are enough.
 _STEPS: Final = 60
 
 
@@ -262,24 +261,24 @@ def _root(a: Floats, half_b: Floats, c: Floats, side: float) -> Floats:
 
 
 def _distinct(sums: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct sums of clusters of one data set, and how many clusters hold each.
+    """Return the distinct sums of clusters of one data set, and the number of clusters of each.
 
-    Sums that are no counts, or of several data sets, come back as they are, each held once.
+    Sums that are not counts, or of several data sets, are returned unchanged, each with number 1.
     """
     base = sums.max(initial=0.0) + 1.0
     n_keys = base ** sums.shape[-1]
     is_counted = sums.ndim == 2 and n_keys < 2**53 and sums.min(initial=0.0) == 0.0
     if not (is_counted and (sums == np.floor(sums)).all()):
         return sums, np.ones(sums.shape[-2])
-    # Counts are the digits of a number, which is quick to sort.
+    # Encode counts as digits of one number, which sorts fast.
     places = base ** np.arange(sums.shape[-1])
     keys, times = np.unique((sums @ places).astype(np.int64), return_counts=True)
     return np.floor(keys[:, None] / places) % base, times.astype(np.float64)
 
 
 def _rests_on(influences: Floats, times: Floats) -> Floats:
-    """Return how many clusters, the last axis, a sum of squares rests on; 0 where it is none."""
-    # Scaled, so that fourth powers of small influences do not vanish.
+    """Return the number of clusters (last axis) on which a sum of squares rests; 0 if it is 0."""
+    # Scaled, so that fourth powers of small influences do not underflow.
     largest = np.abs(influences).max(axis=-1, initial=0.0, keepdims=True)
     squares = influences / np.where(largest > 0.0, largest, 1.0)
     squares *= squares
@@ -288,7 +287,7 @@ def _rests_on(influences: Floats, times: Floats) -> Floats:
 
 
 def cluster_t(parts: Sequence[Part], sums: Floats) -> ClusterT | None:
-    """Return the inference of a weighted sum of means; None where a part is no mean of them.
+    """Return the inference of a weighted sum of means; None if a part is not between its limits.
 
     The sums of clusters have shape `(..., n_clusters, k)`.
     """
@@ -300,16 +299,16 @@ def _fields(parts: Sequence[Part]) -> list[Floats]:
     return [np.asarray(field, dtype=np.float64) for field in zip(*parts, strict=True)]
 
 
-# Graded events in more clusters than this, by Kish's number, show their variance.
+# Graded events in more clusters than this (Kish) determine their variance.
 _MANY: Final = 10.0
-# What rounding may add to a mean of what clusters hold.
+# Tolerance for rounding in a mean of sums over clusters.
 _ROUNDING = 1e-9
 
 
 def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> ClusterT | None:
-    """Return the inference of one statistic, or of several of one number of parts, first axis.
+    """Return the inference of one statistic, or of several with equal numbers of parts, first axis.
 
-    As many clusters as `times` says hold each of the sums.
+    `times` is the number of clusters with each of the sums.
     """
     weights, *sides, least, most, reaches, events = fields
     columns = np.swapaxes(sums, -1, -2)
@@ -344,37 +343,36 @@ def mean_t(
     events: Floats,
     squares: Floats,
     times: Floats,
-    are_apart: bool = False,
+    are_disjoint: bool = False,
 ) -> ClusterT | None:
     """Return the inference of weighted sums of means, of one or many data sets.
 
     Args:
-        above: What each cluster adds above the line of each mean, shape
-            `(..., n_means, n_clusters)`.
-        below: What it adds below the line; the shapes are broadcast.
+        above: Numerator of each mean within each cluster, shape `(..., n_means, n_clusters)`.
+        below: Denominator of each mean within each cluster; the shapes are broadcast.
         weights: Weight of each mean, shape `(..., n_means)`, as are all further fields of `Part`.
-        least: The smallest value of each mean.
-        most: The largest value of each mean.
-        reaches: How much a single event moves it.
-        events: Mean size of the events of a paired difference; NaN if that is not known.
+        least: Minimum of each mean.
+        most: Maximum of each mean.
+        reaches: Size of a single event in each mean.
+        events: Mean size of the events of a paired difference; NaN if unknown.
         squares: Their mean square.
         times: Number of clusters that each entry of the last axis represents.
-        are_apart: Whether each mean has clusters of its own, so that no entry of one mean is the
-            cluster of an entry of another.
+        are_disjoint: Whether the clusters of different means are different, so that no cluster
+            contributes to two means.
 
     Returns:
-        The inference, every field of one shape; None if a mean is not between its ends.
+        The inference, every field of one shape; None if a mean is not between its limits.
     """
     if np.isfinite(least).all():
         slack = _ROUNDING * np.maximum(below, 0.0)
         floor, ceiling = (end[..., None] * below for end in (least, most))
         if (above < floor - slack).any() or (above > ceiling + slack).any():
             return None
-    of_clusters = np.tile(times, weights.shape[-1]) if are_apart else times
+    of_clusters = np.tile(times, weights.shape[-1]) if are_disjoint else times
 
     def by_cluster(of_means: Floats) -> Floats:
-        """Sum what a cluster adds to several means."""
-        if are_apart:
+        """Sum the contributions of a cluster to several means."""
+        if are_disjoint:
             return of_means.reshape(*of_means.shape[:-2], -1)
         return np.asarray(of_means.sum(axis=-2))
 
@@ -382,16 +380,16 @@ def mean_t(
         total = below @ times
         share = below / total[..., None]
         means = above @ times / total
-        # What leaving out a cluster takes from each mean; one that holds all takes it whole.
+        # Change of each mean if a cluster is omitted; a cluster with all rows removes all of it.
         left = np.where(share < 1.0, total[..., None] - below, 1.0)
         moved = weights[..., None] * (above - means[..., None] * below) / left
         variances = _jackknife_variance(moved, below, times)
         rests_on = _rests_on(moved, times)
-        # Graded events that many clusters hold evenly leave hardly anything unseen.
+        # If many clusters contribute evenly to graded events, the term for few events vanishes.
         is_graded = (least >= 0.0) & (reaches < (1.0 - _ROUNDING) * most)
         if is_graded.any():
-            held = np.where(is_graded, intervals.worth_of_clusters(above, times), 0.0)
-            rests_on = np.where(held > _MANY, np.fmax(rests_on, held**2), rests_on)
+            n_holding = np.where(is_graded, intervals.effective_number(above, times), 0.0)
+            rests_on = np.where(n_holding > _MANY, np.fmax(rests_on, n_holding**2), rests_on)
         rests_on_sum = rests_on
         variance = variances.sum(axis=-1)
         if weights.shape[-1] > 1:
@@ -403,20 +401,20 @@ def mean_t(
         unseen = (scale / scale.sum(axis=-1, keepdims=True) / (1.0 + rests_on)).sum(axis=-1)
         unseen_sum = 1.0 / (1.0 + rests_on_sum[..., 0])
         unseen = np.maximum(unseen, unseen_sum)
-        # A mean without events borrows the variance of the others, as Student's test does.
+        # A mean without events uses the pooled variance of the others, as Student's test does.
         pooled = (variances / (scale * crowding)).sum(axis=-1) / (1.0 / crowding).sum(axis=-1)
         borrowed = scale.sum(axis=-1) * pooled - variances.sum(axis=-1)
         weighed = by_cluster(scale[..., None] * share)
-        degrees = intervals.worth_of_clusters(weighed, of_clusters) - 1.0
+        degrees = intervals.effective_number(weighed, of_clusters) - 1.0
         ends = np.sort(weights * np.stack([least, most]), axis=0).sum(axis=-1)
         farthest = np.maximum(-ends[0], ends[1])
-        is_told = ~np.isnan(reaches).any(axis=-1)
-        reach = np.where(is_told, (np.abs(weights) * reaches).sum(axis=-1), farthest)
+        is_given = ~np.isnan(reaches).any(axis=-1)
+        reach = np.where(is_given, (np.abs(weights) * reaches).sum(axis=-1), farthest)
         reach = np.where(np.isfinite(reach), reach, 0.0)
         largest = np.where(reach > 0.0, (np.abs(weights) * crowding).max(axis=-1), 0.0)
         value = np.asarray((weights * means).sum(axis=-1))
         variance = np.asarray(variance + unseen * np.maximum(borrowed, 0.0))
-        # Of a paired difference: the size of its events, and the variance of independent rows.
+        # For a paired difference: the size of its events, and the variance of independent rows.
         size, square = ((weights * x).sum(axis=-1) for x in (events, squares))
         is_paired = (ends[0] < 0.0) & ((weights > 0.0) & ~np.isnan(events)).all(axis=-1)
         of_row = square - value**2
@@ -424,8 +422,8 @@ def mean_t(
     of_fields = ClusterT(
         value=value,
         variance=variance,
-        doubt=np.asarray(largest * unseen),
-        doubt_within=np.where(ends[0] < 0.0, largest * unseen_sum**2, 0.0),
+        few_events=np.asarray(largest * unseen),
+        few_events_within=np.where(ends[0] < 0.0, largest * unseen_sum**2, 0.0),
         df=degrees,
         n_effective=np.asarray((1.0 / crowding).min(axis=-1)),
         least=ends[0],
@@ -439,13 +437,13 @@ def mean_t(
 
 
 def _jackknife_variance(moved: Floats, sizes: Floats, times: Floats) -> Floats:
-    """Return the jackknife variance of what leaving out each cluster of a size above 0 takes."""
+    """Return the jackknife variance from the changes when each cluster of size > 0 is omitted."""
     n_clusters = (sizes > 0.0) @ times
     return np.asarray((n_clusters - 1.0) / n_clusters * (moved**2 @ times))
 
 
 Scale: TypeAlias = Literal["plain", "fisher-z"]
-"""The scale on which a jackknife interval is symmetric: the statistic's own, or its atanh."""
+"""The scale on which a jackknife interval is symmetric: the statistic, or its atanh."""
 
 
 class StudentBounds(NamedTuple):
@@ -454,14 +452,14 @@ class StudentBounds(NamedTuple):
     value: Floats
     """The statistic on the scale on which its interval is symmetric, shape `(...)`."""
     error: Floats
-    """Its standard error; NaN where the clusters tell nothing of it."""
+    """Its standard error; NaN if the clusters do not determine it."""
     df: Floats
     """Degrees of freedom of the standard error."""
     is_fisher_z: Flags
-    """Whether that scale is the atanh of the statistic's own."""
+    """Whether that scale is the atanh of the statistic."""
 
     def bounds(self, confidence: float) -> tuple[Floats, Floats]:
-        """Return the limits at a level, on the statistic's own scale."""
+        """Return the limits at a level, on the scale of the statistic."""
         half = intervals.t_quantile(self.df, confidence) * self.error
         ends = np.stack([self.value - half, self.value + half])
         low, high = np.where(self.is_fisher_z, np.tanh(ends), ends)
@@ -479,26 +477,24 @@ def jackknife(
     scale: Scale = "plain",
     sizes: Floats | None = None,
 ) -> StudentBounds:
-    """Return t limits from the values without one cluster each, which are the last axis.
+    """Return t limits from the values with one cluster omitted each, along the last axis.
 
-    NaN where one of these is undefined, or all are equal, so that the spread is unknown. The
-    degrees of freedom are those of the clusters' `sizes`, by Kish, where they are given.
+    NaN if one of these is undefined or all are equal, so that the spread is unknown. If `sizes` of
+    the clusters are given, the degrees of freedom come from Kish's number of clusters.
     """
     value, n_clusters = np.asarray(estimate, dtype=np.float64), left_out.shape[-1]
     if n_clusters < 2:
-        nothing = np.full(value.shape, np.nan)
-        return StudentBounds(value, nothing, nothing, np.asarray(False))
+        undefined = np.full(value.shape, np.nan)
+        return StudentBounds(value, undefined, undefined, np.asarray(False))
     if scale == "fisher-z":
         with np.errstate(divide="ignore", invalid="ignore"):
             value, left_out = np.arctanh(value), np.arctanh(left_out)
     with np.errstate(invalid="ignore"):
         around = left_out - left_out.mean(axis=-1, keepdims=True)
-        # The left-out values of equal clusters may differ in the last bits.
+        # The values for equal clusters may differ in the last bits.
         tiny = np.abs(around).max(axis=-1) <= 1e-13 * (1.0 + np.abs(value))
         variance = (n_clusters - 1.0) / n_clusters * (around**2).sum(axis=-1)
-    df = np.maximum(
-        (n_clusters if sizes is None else intervals.worth_of_clusters(sizes)) - 1.0, 1.0
-    )
+    df = np.maximum((n_clusters if sizes is None else intervals.effective_number(sizes)) - 1.0, 1.0)
     error = np.where(np.isfinite(variance) & ~tiny, np.sqrt(variance), np.nan)
     return StudentBounds(value, error, np.asarray(df), np.asarray(scale == "fisher-z"))
 
@@ -506,9 +502,9 @@ def jackknife(
 def cluster_ts(
     statistics: Mapping[str, Callable[[Floats], npt.ArrayLike]], sums: Floats
 ) -> dict[str, ClusterT]:
-    """Return the inference of the sums of means behind statistics of the same clusters, by name.
+    """Return, by name, the inference of statistics of the same clusters that are sums of means.
 
-    Those of one number of means are computed together; statistics of none are left out.
+    Statistics with equal numbers of means are computed together; other statistics are omitted.
     """
     alike: dict[int, dict[str, list[Floats]]] = {}
     for name, statistic in statistics.items():
@@ -526,7 +522,7 @@ def cluster_ts(
 
 
 def parts_of(statistic: Callable[[Floats], npt.ArrayLike]) -> tuple[Part, ...]:
-    """Return the means that a statistic is the sum of, or a function of; none for others."""
+    """Return the means of which a statistic is a sum or a function; empty for others."""
     parts: tuple[Part, ...] = getattr(statistic, "parts", ())
     return parts
 
@@ -561,7 +557,7 @@ def inferred_bounds(
     if link is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = (link(low, totals), link(high, totals))
-        # Of a ratio that has no largest value the limit may be infinite, but not undefined.
+        # The limit of a ratio without a maximum may be infinite, but not undefined.
         low, high = np.minimum(*ends), np.maximum(*ends)
     unknown = np.isnan(estimate) | np.isnan(low) | np.isnan(high)
     low = np.where(unknown, np.nan, np.fmin(low, estimate))

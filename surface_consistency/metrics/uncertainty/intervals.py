@@ -1,4 +1,4 @@
-"""Intervals: their form, how they are asked for, and those of single shares and resamples."""
+"""Options of intervals, Wilson's interval, and quantiles of t and of resamples."""
 
 import math
 import operator
@@ -13,24 +13,24 @@ from surface_consistency.clusters import FEW_CLUSTERS as FEW_CLUSTERS, LEAST_CLU
 from surface_consistency.metrics import _inputs
 
 
-def worth_of_clusters(sizes: _inputs.Floats, times: _inputs.Floats | float = 1.0) -> _inputs.Floats:
-    """Return how many clusters of equal size those on the last axis, held so often, are worth.
+def effective_number(sizes: _inputs.Floats, times: _inputs.Floats | float = 1.0) -> _inputs.Floats:
+    """Return the effective number of clusters (Kish) for sizes along the last axis.
 
-    By Kish, (sum)^2 / sum of squares; 0 for none.
+    `times` is the number of clusters of each size. (sum)^2 / sum of squares; 0 without clusters.
     """
     total, squares = (sizes * times).sum(axis=-1), (sizes**2 * times).sum(axis=-1)
     return np.asarray(total**2 / np.where(squares > 0.0, squares, 1.0))
 
 
-def are_enough(worth: npt.ArrayLike) -> _inputs.Flags:
-    """Tell whether something can be inferred from clusters that are worth so many."""
-    # Rounding must not cost the last of four equal clusters.
-    return np.asarray(np.asarray(worth) > LEAST_CLUSTERS * (1.0 - 1e-9))
+def enough_clusters(n_effective: npt.ArrayLike) -> _inputs.Flags:
+    """Whether an effective number of clusters is large enough for inference."""
+    # A tolerance, so that rounding does not reject four equal clusters.
+    return np.asarray(np.asarray(n_effective) > LEAST_CLUSTERS * (1.0 - 1e-9))
 
 
-def too_few_clusters(worth: float, least: int = LEAST_CLUSTERS) -> str:
-    """Return the effective number of clusters, which is too small to infer anything from."""
-    return f"effective number of clusters {worth:.3g}, minimum {least}"
+def too_few_clusters(n_effective: float, least: int = LEAST_CLUSTERS) -> str:
+    """Return the message for an effective number of clusters that is too small."""
+    return f"effective number of clusters {n_effective:.3g}, minimum {least}"
 
 
 def quantiles(values: _inputs.Floats, levels: tuple[float, ...]) -> tuple[float, ...]:
@@ -41,7 +41,7 @@ def quantiles(values: _inputs.Floats, levels: tuple[float, ...]) -> tuple[float,
     positions = [confidence * (n_defined - 1) for confidence in levels]
     below = [math.floor(position) for position in positions]
     above = [min(index + 1, n_defined - 1) for index in below]
-    # NaN goes to the end, so that the order statistics of the rest keep their places.
+    # NaN sorts to the end, so the order statistics of the other values are correct.
     ordered = np.partition(values, sorted({*below, *above}))
     return tuple(
         _between(float(ordered[low]), float(ordered[high]), position - low)
@@ -50,20 +50,20 @@ def quantiles(values: _inputs.Floats, levels: tuple[float, ...]) -> tuple[float,
 
 
 def _between(low: float, high: float, share: float) -> float:
-    """Interpolate without turning two equal infinities, or a share of 0, into NaN."""
+    """Interpolate; two equal infinities, or a fraction of 0, do not give NaN."""
     if low == high or share == 0.0:
         return low
     return low + (high - low) * share
 
 
 IntervalMethod: TypeAlias = Literal["auto", "percentile"]
-"""What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
+"""Method of intervals: t with a term for few events ("auto"), or quantiles of resamples."""
 
 _METHODS = ("auto", "percentile")
 
 
 def check_seed(seed: object) -> np.random.Generator | int | None:
-    """Return what random numbers are drawn from: a seed, a generator, or None for a fresh one."""
+    """Return a checked seed, generator, or None for fresh entropy."""
     if seed is None or isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
@@ -76,26 +76,27 @@ def check_seed(seed: object) -> np.random.Generator | int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """How confidence intervals are made: one option of every function that takes clusters whole.
+    """Options of confidence intervals, shared by all functions with clustered intervals.
 
     Args:
         confidence: Nominal coverage, in (0, 1).
-        method: "auto" takes no draws: a t interval over clusters of a share, a difference of
-            shares or another sum of them, with the variance that few events cannot show; its image
-            for kappa and odds; a jackknife t interval of any other function. It is of the same t as
-            the p-value beside it. "percentile" takes the quantiles of resamples.
-        resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
-        seed: Seed of the resamples, at least 0, which gives the same numbers again; a generator; or
-            None for fresh entropy.
+        method: "auto" uses no resamples. It is a t interval over clusters for a proportion, a
+            difference of proportions or another weighted sum of them, with a variance term for few
+            events; the transformed interval for kappa and odds; a jackknife t interval for any
+            other function. The p-value comes from the same t. "percentile" uses the quantiles of
+            resamples.
+        resamples: Number of resamples, at least 1; use 1,000 or more. "auto" ignores it.
+        seed: Seed of the resamples, at least 0, for reproducible numbers; a generator; or None for
+            fresh entropy.
 
     Raises:
-        TypeError: When `resamples` is no integer or `seed` no seed, generator or None.
-        ValueError: When `confidence` is not in (0, 1), `method` is unknown, `resamples` is less
-            than 1 or `seed` less than 0.
+        TypeError: If `resamples` is not an integer, or `seed` not a seed, a generator or None.
+        ValueError: If `confidence` is not in (0, 1), `method` is unknown, `resamples` is less than
+            1 or `seed` less than 0.
 
     Notes:
-        Functions of frames derive a seed for each group from `seed` and the group's labels, so that
-        its numbers do not depend on other groups.
+        Functions of frames derive a seed for each group from `seed` and the labels of the group, so
+        that its numbers do not depend on other groups.
 
     References:
         B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapters 12 to 14.
@@ -110,11 +111,11 @@ class Intervals:
     confidence: float = 0.95
     """Nominal coverage, in (0, 1)."""
     method: IntervalMethod = "auto"
-    """What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
+    """Method of the interval: "auto" or "percentile"."""
     resamples: int = 10_000
-    """Number of resamples; "auto" takes none."""
+    """Number of resamples; "auto" ignores it."""
     seed: np.random.Generator | int | None = 0
-    """Seed or generator of all that is drawn; None for fresh entropy."""
+    """Seed or generator of the resamples; None for fresh entropy."""
 
     def __post_init__(self) -> None:
         _inputs.check_confidence_level(self.confidence, "confidence")
@@ -123,12 +124,12 @@ class Intervals:
         object.__setattr__(self, "seed", check_seed(self.seed))
 
     def generator(self) -> np.random.Generator:
-        """Return the generator to draw from."""
+        """Return the random generator."""
         return np.random.default_rng(self.seed)
 
 
 DEFAULT_INTERVALS = Intervals()
-"""Of level 0.95, by "auto"."""
+"""Level 0.95, method "auto"."""
 
 
 def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -140,19 +141,19 @@ def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> tupl
         confidence: Nominal coverage, in (0, 1).
 
     Returns:
-        The interval, within [0, 1]; NaN bounds, with an `UndefinedMetricWarning`, when `n` is 0.
+        The bounds, within [0, 1]; NaN, with an `UndefinedMetricWarning`, if `n` is 0.
 
     Raises:
-        TypeError: When a count is not an integer.
-        ValueError: When a count is negative, `successes` exceeds `n`, or `confidence` is not
-            in (0, 1).
+        TypeError: If a count is not an integer.
+        ValueError: If a count is negative, `successes` exceeds `n`, or `confidence` is not in
+            (0, 1).
 
     Notes:
-        No success gives a lower bound of exactly 0 and no failure an upper bound of exactly 1, and
-        neither interval is a point. This is the published formula: where one event is expected in
-        six samples it holds in 0.84 of them, however large they are. `paired_by` and
-        `cluster_bootstrap`, with each row a cluster too, have wider limits for few events, which
-        hold in 0.93 at every rate; for pairs that share a fact they are the ones to use.
+        Without a success the lower bound is exactly 0, without a failure the upper bound is exactly
+        1; neither interval has width 0. This is the published formula: if one event is expected in
+        six samples, its coverage is 0.84, whatever the sample size. `paired_by` and
+        `cluster_bootstrap`, also with each row as a cluster, have wider limits for few events, with
+        a coverage of 0.93 at every rate; use them for pairs that share a fact.
 
     References:
         E. B. Wilson, Journal of the American Statistical Association 22, 1927.

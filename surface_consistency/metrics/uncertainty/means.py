@@ -1,4 +1,4 @@
-"""The mean of a score in every group of a frame, with its clustered t interval."""
+"""The mean of a score in every group of a frame, with its cluster-robust t interval."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _COLUMNS: Final = (
 )
 
 
-# What rounding may add to a mean distance, of the length of the scale.
+# Tolerance for rounding in a mean distance, as a fraction of the length of the scale.
 _ROUNDING: Final = 1e-12
 
 
@@ -31,7 +31,7 @@ class MeanT(NamedTuple):
     end: _inputs.Floats
     """The end of the scale, or 0 if the scale has none."""
     sign: _inputs.Floats
-    """-1 if it is the upper end."""
+    """-1 for the upper end, otherwise 1."""
 
     @property
     def value(self) -> _inputs.Floats:
@@ -50,7 +50,7 @@ class MeanT(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """How far scores are from the nearer end of their scale, or from 0 if the scale has no ends."""
+    """Distances of scores from the nearer end of their scale, or from 0 if the scale has no end."""
 
     sums: _inputs.Floats
     """Sums of rows, as the sums of the scores."""
@@ -61,10 +61,10 @@ class Distances(NamedTuple):
     end: _inputs.Floats
     """The end of the scale, shape `(...)`, or 0 if the scale has none."""
     sign: _inputs.Floats
-    """-1 if distances are from the upper end."""
+    """-1 if distances are measured from the upper end, otherwise 1."""
 
     def mean(self, inferred: ClusterT) -> MeanT:
-        """Return the mean of the scores from that of the distances."""
+        """Return the mean of the scores from the mean of the distances."""
         return MeanT(inferred, self.end, self.sign)
 
 
@@ -76,8 +76,8 @@ def distances(
 ) -> Distances:
     """Measure scores from the nearer end of their scale.
 
-    What few scores away from that end cannot show of the variance is that of distances as large as
-    they were seen, so that no number depends on the unit.
+    The variance term for few scores away from that end assumes distances of the observed size, so
+    that no result depends on the unit.
 
     Args:
         sums: Sum of the scores of each row, of clusters of a task, shape `(..., n_rows)`.
@@ -115,17 +115,17 @@ def mean_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute the mean score of each group, with an interval that respects clusters.
+    """Compute the mean score of each group, with a cluster-robust interval.
 
     Args:
         frame: One row per observation, with the columns named below.
-        by: Columns that make the groups; none of them gives one row.
+        by: Columns of the groups; an empty tuple gives one row.
         score: Column of finite numbers, such as 0 and 1, a graded score or a difference.
         cluster: Column of dependent rows; None for independent rows.
         scale: Smallest and largest possible score; None for 0 and 1 if all scores are in [0, 1],
-            and for no limits otherwise. A scale that is symmetric about 0, such as (-1, 1), is that
-            of differences.
-        intervals: Confidence level; the method is "auto".
+            and for no limits otherwise. A scale that is symmetric about 0, such as (-1, 1), means
+            that the scores are differences.
+        intervals: Confidence level; the method must be "auto".
         missing: "drop" excludes rows without a score, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" rejects them.
 
@@ -143,7 +143,7 @@ def mean_by(
     Notes:
         The interval is the t interval of `compare_models`: the mean of a model there equals the
         mean of its rows here. Graded scores are measured from the nearer end of their scale, and
-        what few scores away from it cannot show is that of distances as large as were seen.
+        the variance term for few scores away from it assumes distances of the observed size.
 
     References:
         Miller, "Adding error bars to evals", arXiv 2411.00640, section 2.2 (clustered standard
@@ -156,13 +156,13 @@ def mean_by(
         [0.75, 0.62, 0.875]
     """
     if intervals.method != "auto":
-        raise ValueError(f"intervals of means have method='auto'; got {intervals.method!r}")
+        raise ValueError(f"intervals of means need method='auto'; got {intervals.method!r}")
     keys = _groups.grouping_columns(by, _COLUMNS)
     needed = [*keys, score, *filter(None, (cluster,))]
     _groups.check_frame(frame, needed, options="by, score or cluster", row="row")
     values = _inputs.numeric_vector(frame[score].array, score)
     absent = np.isnan(values)
-    _inputs.refuse_missing(absent, score, missing)
+    _inputs.check_complete(absent, score, missing)
     _inputs.warn_unscored(int(absent.sum()), absent.size, what="rows", lack="a score", stacklevel=2)
     clusters = _groups.cluster_codes(frame, cluster)
     ends = _scale(values[~absent], scale, score)
@@ -231,7 +231,7 @@ def _of_differences(
     sizes: _inputs.Floats,
     scale: tuple[float, float],
 ) -> ClusterT:
-    """Return the t inference of a mean of differences, whose events are as large as they were."""
+    """Return the t inference of a mean of differences, with events of the observed size."""
     size = np.abs(values).sum()
     reach = float(values @ values / size) if size > 0.0 else scale[1]
     sums = [_sums(codes, part) for part in (np.maximum(values, 0), np.maximum(-values, 0))]
@@ -250,9 +250,9 @@ def _of_sums(
     reach: float,
     events: float = math.nan,
 ) -> ClusterT:
-    """Return the t inference of a mean from what clusters sum to above 0 and below it."""
+    """Return the t inference of a mean from the positive and negative sums of clusters."""
     part = Part(1.0, (1.0, -1.0, 0.0), (0.0, 0.0, 1.0), *ends, reach, events)
     inferred = cluster_t([part], np.column_stack([*sums, sizes]))
-    if inferred is None:  # pragma: no cover - scores within their scale make means
+    if inferred is None:  # pragma: no cover - scores within their scale have a mean
         raise ValueError(f"scores are outside their scale {ends}")
     return inferred

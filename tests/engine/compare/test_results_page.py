@@ -72,7 +72,7 @@ def test_too_few_clusters_are_said_in_the_finding():
     frame = drawn({"a": 0.0, "b": -2.0})
     frame["passage"] = frame["item"] % 3
 
-    with pytest.warns(UserWarning, match="no difference is inferred"):
+    with pytest.warns(UserWarning, match="no difference is defined"):
         text = said(frame, ResultColumns(cluster=("passage",)))
     assert text.startswith(
         "A difference in accuracy (score) between a and b cannot be inferred: 200 items in 3 "

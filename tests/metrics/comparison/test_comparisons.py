@@ -20,7 +20,7 @@ experiments, summer 2026), and discordant counts of 500 that give it."""
 
 
 def long(scores, **columns):
-    """Lay scores by model as rows of a model and item."""
+    """Arrange scores by model as one row per model and item."""
     return pd.concat(
         pd.DataFrame({"model": name, "item": range(len(values)), "score": values, **columns})
         for name, values in scores.items()
@@ -34,7 +34,7 @@ def drawn(seed, n_items=60, models="abc", size=1):
     return long(scores, passage=np.arange(n_items) // size)
 
 
-def test_difference_of_verdicts_is_that_of_the_paired_table():
+def test_difference_of_correctness_labels_equals_that_of_the_paired_table():
     frame = drawn(1, models="ab", size=3)
     row = compare_models(frame, cluster="passage").differences.iloc[0]
     wide = frame.pivot(index=["item", "passage"], columns="model", values="score").reset_index()
@@ -47,8 +47,8 @@ def test_difference_of_verdicts_is_that_of_the_paired_table():
         assert row[own] == pytest.approx(table[name], abs=1e-14), own
 
 
-def test_scores_of_independent_items_have_nearly_student_s_paired_t():
-    """What few events cannot show is hardly anything of scores that all differ."""
+def test_scores_of_independent_items_have_nearly_the_paired_t_test():
+    """The variance term for few events is close to 0 if all scores differ."""
     rng = np.random.default_rng(2)
     scores = {"a": rng.normal(60, 9, 40), "b": rng.normal(63, 9, 40)}
     compared = compare_models(long(scores))
@@ -66,7 +66,7 @@ def test_scores_of_independent_items_have_nearly_student_s_paired_t():
 
 
 @pytest.mark.parametrize("scale", [None, (0.0, 100.0)])
-def test_scores_in_percent_are_inferred_as_the_fractions_are(scale):
+def test_scores_in_percent_have_the_same_inference_as_fractions(scale):
     rng = np.random.default_rng(6)
     topic = np.arange(300) // 20
     scores = {m: np.clip(rng.normal(0.6, 0.2, 300), 0, 1) for m in "abc"}
@@ -102,8 +102,8 @@ def test_mean_of_graded_scores_with_one_value_at_a_bound_has_an_interval(upper, 
     assert models.loc["a", "mean_low"] < models.loc["a", "mean"] < models.loc["a", "mean_high"]
 
 
-def test_identical_models_are_as_uncertain_in_several_tasks_as_in_one():
-    """The variance that no event shows is that of all items, however they are divided."""
+def test_identical_models_have_the_same_interval_with_several_tasks_as_with_one():
+    """The variance term for few events depends on all items, however they are divided."""
     widths = []
     for n_tasks in (1, 2, 5, 10):
         frame = long({"a": np.ones(100), "b": np.ones(100)})
@@ -115,7 +115,7 @@ def test_identical_models_are_as_uncertain_in_several_tasks_as_in_one():
 
 def test_models_that_differ_by_a_constant_have_no_test_of_equality():
     scores = np.repeat([[1.0, 0.0, 0.0]], 20, axis=0) / 3.0
-    with pytest.warns(UndefinedMetricWarning, match="by the same on all"):
+    with pytest.warns(UndefinedMetricWarning, match="by the same amount on all"):
         assert np.isnan(equality_test(scores)["p_value"])
 
 
@@ -123,14 +123,14 @@ def test_models_that_differ_by_a_constant_have_no_test_of_equality():
 def test_a_constant_difference_has_a_reason_and_no_p_value(unit, scale):
     first = np.linspace(0.2, 0.7, 24)
     frame = long({"a": unit * first, "b": unit * (first + 0.1)})
-    with pytest.warns(UndefinedMetricWarning, match="alike in all clusters"):
+    with pytest.warns(UndefinedMetricWarning, match="equal in all clusters"):
         row = compare_models(frame, scale=scale).differences.iloc[0]
     assert row["difference"] == pytest.approx(0.1 * unit)
     assert math.isnan(row["p_value"])
-    assert "alike in all clusters" in row["not_inferred"]
+    assert "equal in all clusters" in row["not_inferred"]
 
 
-def test_p_of_graded_scores_is_below_a_twentieth_where_the_interval_leaves_out_zero():
+def test_p_of_graded_scores_is_below_0_05_if_the_interval_excludes_0():
     rng, is_shown = np.random.default_rng(8), []
     for n_items in (4, 6, 10, 20, 40) * 30:
         differs = rng.random(n_items) < rng.random()
@@ -145,8 +145,8 @@ def test_p_of_graded_scores_is_below_a_twentieth_where_the_interval_leaves_out_z
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_equivalence_of_graded_scores_begins_at_the_farther_end_of_the_interval(sign):
-    """Even where that lies beyond what any item differs by in the mean, and nothing is unseen."""
+def test_equivalence_of_graded_scores_starts_at_the_farther_end_of_the_interval(sign):
+    """Also if it exceeds the mean difference of all items and there is no term for few events."""
     scores = {"a": np.zeros(5), "b": sign * np.array([0.5, 0.4, 0.6, 0.5, 0.3])}
     row = compare_models(long(scores), scale=(-1.0, 1.0)).differences.iloc[0]
     bounds = ttest_rel(scores["b"], scores["a"]).confidence_interval()
@@ -158,8 +158,8 @@ def test_equivalence_of_graded_scores_begins_at_the_farther_end_of_the_interval(
         assert (again.differences["p_equivalent"].iloc[0] < 0.025) == is_shown
 
 
-def test_graded_scores_that_seldom_differ_have_intervals_that_cover():
-    """Student's t covers .90 and .89 here: the few differences that are seen are too alike."""
+def test_graded_scores_that_rarely_differ_have_intervals_with_nominal_coverage():
+    """Student's t covers .90 and .89 here, because the few observed differences are too similar."""
     for n_items, share in ((50, 0.05), (200, 0.03)):
         rng, covered, n_sets = np.random.default_rng(n_items), [], 200
         for _ in range(n_sets):
@@ -181,7 +181,7 @@ def test_clusters_of_equal_size_have_the_t_of_their_means():
     assert row["p_value"] == pytest.approx(ttest_rel(means["b"], means["a"]).pvalue, rel=1e-3)
 
 
-def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
+def test_tasks_have_equal_weights_and_items_do_in_the_pooled_difference():
     rng = np.random.default_rng(4)
     parts = [
         long({"a": rng.normal(0, 1, n), "b": rng.normal(d, 1, n)}, task=t)
@@ -203,7 +203,7 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
 
 
 @pytest.mark.parametrize(("sizes", "worth"), [([40] + [2] * 30, 100**2 / 1720), ([3] * 12, 12)])
-def test_the_effective_number_of_clusters_is_kish_s(sizes, worth):
+def test_effective_number_of_clusters_is_that_of_kish(sizes, worth):
     scores = np.random.default_rng(1).random((2, sum(sizes))) < 0.5
     frame = long(dict(zip("ab", scores, strict=True)))
     frame["group"] = [*np.repeat(np.arange(len(sizes)), sizes)] * 2
@@ -211,7 +211,7 @@ def test_the_effective_number_of_clusters_is_kish_s(sizes, worth):
     assert compare_models(frame, cluster="group").n_effective == pytest.approx(worth)
 
 
-def test_items_without_a_score_of_all_models_are_left_out_and_counted():
+def test_items_without_a_score_of_all_models_are_excluded_and_counted():
     shared = long({"a": [1, 0, 1, 1, 0, 1], "b": [0, 0, 1, 1, 0, 0]}, task="t")
     alone = long({"a": [1, 1, 0]}, task="u")
 
@@ -228,7 +228,7 @@ def test_items_without_a_score_of_all_models_are_left_out_and_counted():
     assert result.models.set_index("model")["n_missing"].to_dict() == {"a": 1, "b": 0, "c": 0}
 
 
-def test_published_exact_p_values_and_none_below_five_percent_after_holm():
+def test_published_exact_p_values_are_not_significant_after_holm():
     top = np.r_[np.ones(396), np.zeros(104)]
     scores = {"first": top}
     for p, (lost, gained) in SWE_BENCH.items():
@@ -243,7 +243,7 @@ def test_published_exact_p_values_and_none_below_five_percent_after_holm():
     assert set(rows["conclusion"]) == {"no significant difference"}
 
 
-def test_models_are_ranked_by_what_all_pairs_show():
+def test_models_are_ranked_by_tests_of_all_pairs():
     rng = np.random.default_rng(5)
     base = rng.normal(0, 1, 300)
     gains = {"a": 0.0, "b": 0.02, "c": -2.0, "d": -4.0}
@@ -280,14 +280,14 @@ def test_conclusions_follow_margin_direction_and_clusters():
     losses = compare_models(frame, higher_is_better=False)
     assert losses.differences["conclusion"].tolist() == ["better"]
     assert losses.models["model"].tolist() == ["b", "a"]
-    with pytest.warns(UndefinedMetricWarning, match="no difference is inferred"):
+    with pytest.warns(UndefinedMetricWarning, match="no difference is defined"):
         few = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
     assert few["conclusion"].tolist() == ["not inferred"]
     assert few["not_inferred"].tolist() == ["effective number of clusters 3, minimum 4"]
 
 
-def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
-    """200 worlds of 40 passages of 4 questions and three models of equal skill."""
+def test_intervals_and_ranks_miss_the_truth_in_at_most_five_percent():
+    """200 simulated data sets of 40 passages of 4 questions and three models of equal accuracy."""
     rng = np.random.default_rng(10)
     misses = wrong_ranks = 0
     for _ in range(200):
@@ -312,16 +312,16 @@ test_bad_input_is_refused = refusals(
     lambda columns, options: compare_models(drawn(11).assign(**columns), **options),
     ({"item": 0}, {}, "177 rows repeat a model and item.*average repeats"),
     ({"model": None}, {}, "column 'model' is empty in row 0"),
-    ({}, {"baseline": "z"}, "baseline='z' is none of the models"),
+    ({}, {"baseline": "z"}, "baseline='z' not found"),
     ({}, {"margin": 0.0}, "margin must be above 0"),
     ({}, {"margin": 1.0}, "margin 1 includes the whole scale, 0 to 1"),
     ({"score": lambda f: f["score"] * 7}, {"scale": (0, 5)}, "outside the scale 0 to 5"),
-    ({}, {"scale": (1, 1)}, "scale must be the least and the largest"),
+    ({}, {"scale": (1, 1)}, "scale must be the minimum and the maximum"),
     ({"score": np.inf}, {}, "values must be finite"),
-    ({"score": 0.5}, {"test": "exact"}, "for verdicts of one task"),
-    ({}, {"intervals": Intervals(method="percentile")}, "method='auto' alone"),
-    (ITEMS, {}, "no item has a score of every model.*a 60, b 60"),
-    (PASSAGES, {"cluster": "passage"}, "lies in one cluster for 'a' and in another for 'b'"),
+    ({"score": 0.5}, {"test": "exact"}, "needs correctness labels of one task"),
+    ({}, {"intervals": Intervals(method="percentile")}, "only method='auto'"),
+    (ITEMS, {}, "no item has a score for every model.*a 60, b 60"),
+    (PASSAGES, {"cluster": "passage"}, "is in one cluster for 'a' and in another for 'b'"),
 )
 
 
@@ -354,8 +354,8 @@ def test_equality_of_exchangeable_models_is_cochran_s_q():
     assert result["p_value"] == pytest.approx(expected.pvalue)
 
 
-def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
-    """Models trade 0.4 on a task of 40 items for 0.4 on one of 400: alike by task, not by item."""
+def test_equality_of_models_weights_tasks_equally_like_differences():
+    """Models trade 0.4 on a task of 40 items for 0.4 on one of 400: equal by task, not by item."""
     rng = np.random.default_rng(18)
     rows = [
         (name, task, item, float(rng.random() < 0.5 + sign * shift))
@@ -372,11 +372,11 @@ def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
     assert by_task["p_value"] > 0.05
 
 
-def test_models_that_differ_by_the_same_everywhere_show_nothing_on_a_scale_without_limits():
+def test_constant_difference_on_a_scale_without_limits_is_not_inferred():
     scores = pd.DataFrame({"item": range(9), "score": np.arange(9.0)})
     frame = pd.concat([scores.assign(model="a"), scores.assign(model="b", score=scores.score + 5)])
 
-    with pytest.warns(UndefinedMetricWarning, match="alike in all clusters"):
+    with pytest.warns(UndefinedMetricWarning, match="equal in all clusters"):
         row = compare_models(frame).differences.iloc[0]
 
     assert row["difference"] == 5.0
@@ -385,17 +385,17 @@ def test_models_that_differ_by_the_same_everywhere_show_nothing_on_a_scale_witho
 
 
 @pytest.mark.parametrize("column", ["model", "task"])
-def test_a_row_names_its_model_and_task(column):
+def test_missing_model_or_task_raises_an_error(column):
     frame = pd.DataFrame({"model": ["a", "b"] * 5, "task": "t", "item": [*"aabbccddee"]})
     frame = frame.assign(score=1).astype(object)
     frame.loc[3, column] = None
     with pytest.raises(ValueError, match=f"column '{column}' is empty in row 3"):
         compare_models(frame, task="task")
-    with pytest.raises(TypeError, match=r"score\[0\] is 'good', which is no number"):
+    with pytest.raises(TypeError, match=r"score\[0\] is 'good', which is not a number"):
         compare_models(frame.dropna().assign(score="good"))
 
 
-def test_decisions_about_all_pairs_bound_the_ranks():
+def test_significant_pairs_bound_the_ranks():
     """Holm's correction counts every ordered pair."""
     p_above = np.full((4, 4), 0.5)
     p_above[0, 1:], p_above[1:, 0] = 1e-6, 1 - 1e-6
@@ -407,12 +407,12 @@ def test_decisions_about_all_pairs_bound_the_ranks():
     assert rank_intervals(p_above)[1].tolist() == [2, 3, 3]
     p_above[:] = np.nan
     assert [bounds.tolist() for bounds in rank_intervals(p_above)] == [[1, 1, 1], [3, 3, 3]]
-    with pytest.raises(ValueError, match="must be square, a row a model"):
+    with pytest.raises(ValueError, match="must be square, one row per model"):
         rank_intervals([[0.1, 0.2]])
 
 
 def near_copies(rng, n_items, n_models):
-    """Verdicts of models of which all but the first are nearly the same."""
+    """Correctness labels of models that are nearly the same except for the first."""
     ability = rng.normal(size=(n_items, 1))
     copies = np.tile(ability + rng.normal(size=(n_items, 1)) > 0, (1, n_models))
     copies ^= rng.random(copies.shape) < 0.02
@@ -432,7 +432,7 @@ def test_degrees_of_freedom_of_q_are_those_of_huynh_and_feldt():
 
 
 def test_forms_that_are_near_copies_are_not_rejected_too_often():
-    """Against chi-square of one degree less than forms, 0.12 of true hypotheses are."""
+    """With chi-square of one degree of freedom less than forms, 0.12 of true hypotheses are."""
     rng = np.random.default_rng(4)
     p_values = [
         equality_test(near_copies(rng, 200, 6), is_exchangeable=True)["p_value"] for _ in range(400)
@@ -440,7 +440,7 @@ def test_forms_that_are_near_copies_are_not_rejected_too_often():
     assert np.mean(np.array(p_values) < 0.05) < 0.075
 
 
-def test_models_that_rarely_differ_have_q_in_place_of_f():
+def test_models_that_rarely_differ_are_tested_by_q_instead_of_f():
     """F of 8 models at rates of 0.99 rejects 0.1 of true hypotheses."""
     rng = np.random.default_rng(5)
     rejected = []
@@ -456,8 +456,8 @@ def test_models_that_rarely_differ_have_q_in_place_of_f():
 @pytest.mark.parametrize(
     ("totals", "sizes", "message"),
     [
-        ([[1, 0, 0]] * 9, None, "by the same on all"),
-        ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, None, "by the same on all"),
+        ([[1, 0, 0]] * 9, None, "by the same amount on all"),
+        ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, None, "by the same amount on all"),
         (np.arange(90).reshape(30, 3) % 7, [900] + [1] * 29, "clusters 1.* minimum 4"),
     ],
 )
@@ -467,11 +467,11 @@ def test_equality_without_spread_is_undefined(totals, sizes, message):
 
     assert np.isnan(result["p_value"])
     assert result["not_inferred"] != ""
-    with pytest.raises(ValueError, match="totals must be finite, a row a cluster"):
+    with pytest.raises(ValueError, match="totals must be finite, one row per cluster"):
         equality_test([[1.0], [2.0]])
 
 
-def test_one_model_in_few_clusters_has_no_interval_and_a_warning_says_so():
+def test_one_model_in_few_clusters_has_no_interval_and_a_warning():
     frame = long({"a": [1, 0, 1]})
     with pytest.warns(UndefinedMetricWarning, match="the mean has no interval .*minimum 4"):
         result = compare_models(frame)

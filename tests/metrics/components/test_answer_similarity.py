@@ -58,8 +58,8 @@ def test_overlaps_agree_with_those_of_sets(data):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_token_similarity_is_symmetric_and_free_of_order(metric):
-    """Swapping the answers transposes the matrix; components may stand in any order."""
+def test_token_similarity_is_symmetric_and_independent_of_order(metric):
+    """Swapping the answers transposes the matrix; the order of components does not matter."""
     rng = np.random.default_rng(1)
     short, long = rng.normal(size=(5, 40)), rng.normal(size=(7, 40))
     if metric in ("containment", "iou"):
@@ -86,7 +86,7 @@ def test_token_similarity_is_symmetric_and_free_of_order(metric):
         ([[False, False]], [[False, True], [True, False]], "containment", [[1, 1]]),
     ],
 )
-def test_token_similarity_is_nan_where_nothing_is_measured(short, long, metric, places):
+def test_token_similarity_is_nan_without_components(short, long, metric, places):
     n, size = np.sum(places), np.size(places)
 
     with pytest.warns(UndefinedMetricWarning, match=f"{n} of {size} token similarities are undef"):
@@ -103,7 +103,7 @@ matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
 
 
 def by_copies(matrix):
-    """Equal weights as an assignment: copy each token until both answers are equally long."""
+    """Equal weights as an assignment: copy each token until both answers have equal length."""
     n_short, n_long = matrix.shape
     size = math.lcm(n_short, n_long)
     copies = np.kron(matrix, np.ones((size // n_short, size // n_long)))
@@ -132,7 +132,7 @@ def test_transport_similarity_agrees_with_pot_and_with_copied_tokens(matrix, see
 @settings(deadline=None, max_examples=60)
 @given(matrices.filter(lambda matrix: max(matrix.shape) <= 5))
 def test_assignment_similarity_agrees_with_all_matchings(matrix):
-    """The two aggregations of the paper differ only where answers differ in length."""
+    """The two aggregations of the paper differ only if answers differ in length."""
     tall = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     fewer, more = tall.shape
     best = max(
@@ -153,12 +153,12 @@ test_token_similarity_rejects_bad_input = refusals(
     lambda short, long, metric: token_similarity(short, long, metric=metric),
     ([[1, 2]], [[1, 2, 3]], "pearson", "same components; got 2 and 3"),
     ([1, 2], [[1, 2]], "pearson", r"short must have shape .*; got \(2,\)"),
-    ([["a", "b"]], [[1, 2]], "pearson", TypeError, "short must hold importances"),
+    ([["a", "b"]], [[1, 2]], "pearson", TypeError, "short must contain importances"),
     (np.empty((0, 2)), [[1, 2]], "pearson", r"got \(0, 2\)"),
     ([[1, np.nan]], [[1, 2]], "spearman", r"short\[0, 1\] is not finite"),
-    ([[1]], [[2]], "pearson", "a correlation needs two components or more"),
-    ([[1, 0]], [[True, False]], "iou", TypeError, "short must hold True or False"),
-    ([[True, False]], [[0.1, 0.2]], "pearson", TypeError, "short must hold importances"),
+    ([[1]], [[2]], "pearson", "a correlation needs at least two components"),
+    ([[1, 0]], [[True, False]], "iou", TypeError, "short must contain True or False"),
+    ([[True, False]], [[0.1, 0.2]], "pearson", TypeError, "short must contain importances"),
     ([[1, 2]], [[1, 2]], "cosine", "metric must be 'pearson', 'spearman'"),
 )
 
@@ -168,9 +168,9 @@ test_token_similarity_rejects_bad_input = refusals(
     ("matrix", "message"),
     [
         ([], "matrix must have shape"),
-        ([[]], r"\(n_short_tokens, n_long_tokens\) and hold something; got \(1, 0\)"),
-        ([0.5], r"hold something; got \(1,\)"),
-        ([[0.5, float("nan")]], r"matrix\[0, 1\] is not finite \(nan\): leave undefined tokens"),
+        ([[]], r"\(n_short_tokens, n_long_tokens\) and not be empty; got \(1, 0\)"),
+        ([0.5], r"not be empty; got \(1,\)"),
+        ([[0.5, float("nan")]], r"matrix\[0, 1\] is not finite \(nan\): drop undefined tokens"),
         ([[float("inf")]], r"matrix\[0, 0\] is not finite \(inf\)"),
     ],
 )

@@ -70,7 +70,7 @@ importances = st.lists(st.integers(-40, 60).map(lambda k: k / 100), min_size=1, 
 @given(importances, st.floats(0.1, 1.0))
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_minimal_components_agree_with_a_naive_loop(values, threshold):
-    """Take the most important component that is left until 90 % are recovered."""
+    """Add the most important remaining component until 90 % are recovered."""
     left, taken, recovery = list(enumerate(values)), [], 0.0
     while left and recovery < 0.9 - 1e-12:
         index, value = max(left, key=lambda item: item[1])
@@ -95,7 +95,7 @@ def test_minimal_components_agree_with_a_naive_loop(values, threshold):
 
 
 def test_minimal_components_reach_the_threshold_through_rounding():
-    """0.5 + 0.3 + 0.1 is 0.9, though its floating sum falls short."""
+    """0.5 + 0.3 + 0.1 is 0.9, although the floating-point sum is smaller."""
     assert minimal_components([0.1, 0.5, 0.3]).components == (1, 2, 0)
     assert minimal_components([0.1, 0.5, 0.3]).is_reached
     assert minimal_components([0.5, 0.5, 0.5], threshold=0.9).components == (0, 1)
@@ -105,7 +105,7 @@ def test_minimal_components_reach_the_threshold_through_rounding():
     ("values", "recovery", "components"),
     [([0.2, -0.5, 0.1, 0.0], "0.3", (0, 2)), ([-0.1, 0.0], "0", ())],
 )
-def test_minimal_components_that_fall_short_say_so(values, recovery, components):
+def test_minimal_components_below_the_threshold_give_a_warning(values, recovery, components):
     with pytest.warns(UndefinedMetricWarning, match=f"recover {recovery} of the baseline logit"):
         result = minimal_components(values)
 
@@ -129,18 +129,18 @@ test_bad_input_is_rejected = refusals(
     (importance([1.0, 2.0], [[1.0]]), r"same tokens, .* got \(2,\) and \(1, 1\)"),
     (importance([[1.0]], [[1.0]]), r"base must have shape \(n_tokens,\) .*\(1, 1"),
     (importance([1.0], [1.0]), r"ablated must have shape \(n_tokens, n_comp.*\(1"),
-    (importance([], [[]]), r"base must have shape .* and hold something"),
+    (importance([], [[]]), r"base must have shape .* and not be empty"),
     (importance([1.0], [[np.nan]]), r"ablated\[0, 0\] is not finite"),
     (importance([np.inf], [[1.0]]), r"base\[0\] is not finite"),
-    (importance(["a"], [[1.0]]), TypeError, "base must hold logits"),
+    (importance(["a"], [[1.0]]), TypeError, "base must contain logits"),
     (importance([1.0], [[1.0]], form="abs"), "form must be 'signed' or 'magnit"),
     (importance([1.0], [[1.0]], negative="drop"), "negative must be 'raise' or"),
     (minimal([]), r"importance must have shape \(n_components,\)"),
     (minimal([[0.5]]), r"importance must have shape .* got \(1, 1\)"),
-    (minimal([0.5, math.nan]), r"importance\[1\] is not finite \(nan\): leave"),
+    (minimal([0.5, math.nan]), r"importance\[1\] is not finite \(nan\): drop"),
     (minimal([0.5, math.inf]), r"importance\[1\] is not finite \(inf\)"),
-    (minimal([0.5], threshold=0), r"threshold must be a share in \(0, 1\]"),
-    (minimal([0.5], threshold=90), r"as in 0.9; got 90"),
+    (minimal([0.5], threshold=0), r"threshold must be in \(0, 1\]"),
+    (minimal([0.5], threshold=90), r"such as 0.9; got 90"),
 )
 
 
@@ -162,7 +162,7 @@ def test_overlaps_agree_with_a_naive_loop_and_are_bounded_and_symmetric(first, s
     assert (inside == 1) == (first <= second or second <= first)
 
 
-def test_overlaps_take_any_collection_but_empty_ones_are_nan():
+def test_overlaps_accept_any_collection_and_are_nan_for_empty_ones():
     assert containment((1, 2, 2, 3), [3, 2]) == 1.0
     assert intersection_over_union(["L0H1", "L2H3"], {"L2H3"}) == 0.5
     assert intersection_over_union({1}, ()) == 0.0

@@ -32,7 +32,7 @@ DRAWN = Intervals(method="percentile", resamples=300)
 
 
 def clustered(seed, n_clusters=150, size=3):
-    """A frame whose columns x, control and y share much within a cluster."""
+    """A frame whose columns x, control and y are correlated within clusters."""
     rng = np.random.default_rng(seed)
     cluster = np.repeat(np.arange(n_clusters), size)
     shared = rng.normal(size=(n_clusters, 3))[cluster]
@@ -54,7 +54,7 @@ def row_of(frame, **options):
 )
 @settings(deadline=None)
 def test_moments_of_a_resample_are_those_of_its_rows(seed, counts):
-    """Weighting the sums of clusters gives what writing their rows out gives."""
+    """Weighted sums of clusters equal the sums of their repeated rows."""
     rng = np.random.default_rng(seed)
     cluster = np.repeat(np.arange(8), 4)
     x, y = 50 + rng.normal(size=(32, 2)), rng.normal(size=(32, 2))
@@ -79,7 +79,7 @@ def test_moments_of_a_resample_are_those_of_its_rows(seed, counts):
 )
 @settings(deadline=None)
 def test_ranks_of_a_resample_are_those_of_its_rows(values):
-    """Running sums of counts give the average ranks that sorting the rows anew gives."""
+    """Cumulative counts give the same average ranks as sorting the repeated rows."""
     table = np.array(values, dtype=float)
     columns, counts = table[:, :3], table[:, 3]
     rows = pd.DataFrame(np.repeat(columns, counts.astype(int), axis=0))
@@ -193,7 +193,7 @@ def test_interval_excludes_0_exactly_if_the_test_rejects(seed, method, interval,
     assert (p_value < 1 - confidence) == (low > 0 or high < 0)
 
 
-def test_p_value_of_resamples_is_where_their_quantiles_reach_0():
+def test_p_value_of_resamples_is_the_level_at_which_their_quantiles_reach_0():
     values = np.arange(-3.0, 98.0)
     assert percentile_p_value(values) == pytest.approx(2 * 0.03)
     assert percentile_p_value(-values) == pytest.approx(2 * 0.03)
@@ -221,7 +221,7 @@ def test_undefined_correlations_have_a_reason(change, reason, method):
     assert math.isnan(row["coefficient"]) == ("one cluster" not in reason)
 
 
-def test_undefined_resamples_are_left_out_and_counted():
+def test_undefined_resamples_are_excluded_and_counted():
     """A target that varies in one of four clusters is constant when that cluster is not drawn."""
     frame = pd.DataFrame({"x": np.arange(12.0), "y": np.r_[1.0, np.zeros(11)]})
 
@@ -231,7 +231,7 @@ def test_undefined_resamples_are_left_out_and_counted():
     assert row["coefficient_high"] < 0
 
 
-def test_rows_are_drawn_without_clusters():
+def test_rows_are_resampled_without_clusters():
     frame = clustered(9)
 
     row = row_of(frame, cluster=None, intervals=DRAWN)
@@ -243,7 +243,7 @@ def test_rows_are_drawn_without_clusters():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_memory_of_the_resamples_is_bounded(method):
-    """A hundred thousand clusters take no array of clusters times resamples."""
+    """A hundred thousand clusters need no array of clusters times resamples."""
     rng = np.random.default_rng(14)
     x, y = list(rng.normal(size=(2, 100_000))), list(rng.normal(size=(3, 100_000)))
     tracemalloc.start()
@@ -262,6 +262,6 @@ test_correlation_by_rejects_bad_arguments = refusals(
     ),
     ({}, {"controls": ["control", "z"]}, ColumnNotFoundError, "x, y, controls, by or cluster"),
     ({"x": [1.0, math.inf]}, {}, r"x\[1\] is inf"),
-    ({"x": ["a", "b"]}, {}, TypeError, r"x\[0\] is 'a', which is no number"),
+    ({"x": ["a", "b"]}, {}, TypeError, r"x\[0\] is 'a', which is not a number"),
     ({}, {"method": "kendall"}, "method must be 'pearson' or"),
 )

@@ -106,13 +106,13 @@ def test_extreme_cases_are_defined():
 @pytest.mark.parametrize(
     ("values", "error", "message"),
     [
-        ((1.1, 0, 0, 20), ValueError, r"r_jk must lie in \[-1, 1\]; got 1\.1"),
-        ((0.1, math.nan, 0, 20), ValueError, r"r_jh must lie in \[-1, 1\]; got nan"),
-        ((0.1, 0, -2, 20), ValueError, r"r_kh must lie in \[-1, 1\]; got -2"),
+        ((1.1, 0, 0, 20), ValueError, r"r_jk must be in \[-1, 1\]; got 1\.1"),
+        ((0.1, math.nan, 0, 20), ValueError, r"r_jh must be in \[-1, 1\]; got nan"),
+        ((0.1, 0, -2, 20), ValueError, r"r_kh must be in \[-1, 1\]; got -2"),
         ((0.9, 0.9, -0.9, 20), ValueError, "no data have the correlations r_jk=0.9, r_jh=0.9"),
         ((0.1, 0.2, 0.3, 3), ValueError, "n must be at least 4 to compare correlations; got 3"),
         ((0.1, 0.2, 0.3, 20.0), TypeError, "n must be an integer count"),
-        ((0.1, 0.2, 0.3, 20, 95), ValueError, "confidence must lie strictly"),
+        ((0.1, 0.2, 0.3, 20, 95), ValueError, "confidence must be strictly"),
     ],
 )
 @pytest.mark.parametrize("function", [steiger_test, zou_interval])

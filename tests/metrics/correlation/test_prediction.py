@@ -28,14 +28,14 @@ def test_majority_baseline_agrees_with_the_published_tables(accuracy, macro_f1):
 
 
 def scores_and_verdicts(n=600, strength=1.0, seed=0):
-    """Two scores, the first of which goes with being right."""
+    """Two scores, the first of which is correlated with correctness."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(n, 2))
     return scores, strength * scores[:, 0] + rng.normal(size=n) < 0.8
 
 
 def slaq_like(seed, gain=0.06):
-    """360 fact pairs of 72 topics, of which the last feature shows aligned ones best."""
+    """360 fact pairs of 72 topics; the last feature predicts alignment best."""
     rng = np.random.default_rng(seed)
     topic = np.arange(360) // 5
     aligned = rng.random(360) < 0.5
@@ -44,7 +44,7 @@ def slaq_like(seed, gain=0.06):
 
 
 def by_hand(features, labels, groups, seed):
-    """Macro-F1, accuracy and area of each fold, with scikit-learn's own parts."""
+    """Macro-F1, accuracy and area of each fold, computed with scikit-learn."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedGroupKFold
 
@@ -86,8 +86,8 @@ def test_predictions_agree_with_scikit_learn_by_hand():
 
 
 @pytest.mark.parametrize("classifier", ["logistic", "svm"])
-def test_scores_with_information_are_found_and_others_are_not(classifier):
-    """Without information macro-F1 stays at the baseline, and the area at one half."""
+def test_informative_scores_predict_and_others_do_not(classifier):
+    """Without information macro-F1 equals the baseline, and the area one half."""
     rng = np.random.default_rng(1)
 
     result = predict_correctness(
@@ -106,8 +106,8 @@ def test_scores_with_information_are_found_and_others_are_not(classifier):
     assert scaled["auc"] == pytest.approx(result["auc"], abs=1e-9)
 
 
-def test_groups_keep_copies_out_of_the_test():
-    """Verdicts that follow only from which fact it is look predictable when facts are torn."""
+def test_groups_are_not_split_between_training_and_test():
+    """Labels that depend only on the fact appear predictable if facts are split."""
     rng = np.random.default_rng(3)
     fact = np.repeat(np.arange(40), 20)
     scores = np.eye(40)[fact] + rng.normal(scale=0.01, size=(800, 40))
@@ -127,7 +127,7 @@ def test_groups_keep_copies_out_of_the_test():
 NAMES = ("containment", "iou", "pearson attention", "spearman attention")
 
 
-def test_the_planted_feature_leads():
+def test_the_planted_feature_predicts_best():
     """Figure 5: the best feature alone does about as well as all, and has the largest weight."""
     features, aligned, topic = slaq_like(2)
 
@@ -168,16 +168,16 @@ def test_prediction_is_the_same_for_the_same_seed_or_generator():
 
 
 def test_fold_of_one_class_has_no_area():
-    """Where groups hold one class each, some test folds may too."""
+    """If groups have one class each, some test folds may also have one."""
     scores = np.random.default_rng(5).normal(size=(60, 2))
     groups = np.repeat(np.arange(6), 10)
 
-    with pytest.warns(UndefinedMetricWarning, match="folds hold one class only") as caught:
+    with pytest.warns(UndefinedMetricWarning, match="folds have only one class") as caught:
         result = predict_correctness(scores, groups >= 2, groups=groups.tolist(), n_folds=3)
     # Of the folds that have both classes.
     assert 0 <= result["auc"] <= 1
     assert caught[0].filename == __file__
-    with pytest.warns(UndefinedMetricWarning, match=r"\d of 5 folds hold one class only") as caught:
+    with pytest.warns(UndefinedMetricWarning, match=r"\d of 5 folds have only one class") as caught:
         rows = predict_alignment(scores, groups < 3, groups=groups, n_folds=5)
     assert len(rows) == 3
     assert len(caught) == 1
@@ -208,32 +208,32 @@ def alignment(**spoil):
 
 test_prediction_rejects_bad_input = refusals(
     lambda call, spoil: call(**spoil),
-    (correctness, {"scores": [[1.0, 2.0]]}, "one row a verdict"),
-    (correctness, {"scores": np.ones((4, 0))}, "one row a verdict"),
+    (correctness, {"scores": [[1.0, 2.0]]}, "one row per label"),
+    (correctness, {"scores": np.ones((4, 0))}, "one row per label"),
     (correctness, {"scores": [1, math.nan, 2, 3]}, r"scores\[1, 0\] is not fin"),
-    (correctness, {"correct": [1, None, 0, 1]}, r"correct\[1\] has no verdict"),
-    (correctness, {"correct": [1, 1, 1, 1]}, "both right and wrong"),
+    (correctness, {"correct": [1, None, 0, 1]}, r"correct\[1\] has no label"),
+    (correctness, {"correct": [1, 1, 1, 1]}, "both correct and incorrect"),
     (correctness, {"correct": [1, 3, 0, 1]}, r"correct\[1\] is 3"),
     (correctness, {"classifier": "forest"}, "'logistic' or 'svm'; got 'forest'"),
-    (correctness, {"n_folds": 3}, "n_folds must lie between 2 and 2"),
-    (correctness, {"n_folds": 1}, "n_folds must lie between 2 and 2"),
+    (correctness, {"n_folds": 3}, "n_folds must be between 2 and 2"),
+    (correctness, {"n_folds": 1}, "n_folds must be between 2 and 2"),
     (correctness, {"groups": ["a", "b"]}, "got 2 labels for 4 instances"),
     (correctness, {"groups": ["a", None, "b", "b"]}, r"every instance needs a l"),
-    (correctness, {"groups": [*"aabb"]}, "its groups are all the rows of a class"),
-    (alignment, {"features": np.ones(360)}, r"one row a pair.*\(360,\)"),
+    (correctness, {"groups": [*"aabb"]}, "its groups contain all rows of a class"),
+    (alignment, {"features": np.ones(360)}, r"one row per pair.*\(360,\)"),
     (alignment, {"features": np.ones((9, 4))}, r"got \(9, 4\) for 360"),
     (alignment, {"features": np.full((360, 4), np.nan)}, r"features\[0, 0\] is no"),
-    (alignment, {"aligned": [2] * 360}, r"aligned\[0\] is 2, which is no verdict"),
-    (alignment, {"aligned": [None] * 360}, r"aligned\[0\] has no verdict"),
-    (alignment, {"aligned": [1] * 360}, "aligned must hold both classes"),
-    (alignment, {"aligned": np.arange(360) // 5 == 3}, "cannot be held out"),
+    (alignment, {"aligned": [2] * 360}, r"aligned\[0\] is 2, which is not a correctness label"),
+    (alignment, {"aligned": [None] * 360}, r"aligned\[0\] has no label"),
+    (alignment, {"aligned": [1] * 360}, "aligned must have both classes"),
+    (alignment, {"aligned": np.arange(360) // 5 == 3}, "cannot be a test fold"),
     (alignment, {"groups": range(5)}, "one label per pair; got 5 labels for 360"),
     (alignment, {"groups": [None] * 360}, r"groups\[0\] is None: every pair"),
-    (alignment, {"groups": [0] * 360}, "n_folds must lie between 2 and 1"),
-    (alignment, {"names": ["a"]}, "names must name 4 features; got 1"),
-    (alignment, {"n_folds": 1}, "n_folds must lie between 2 and 72"),
+    (alignment, {"groups": [0] * 360}, "n_folds must be between 2 and 1"),
+    (alignment, {"names": ["a"]}, "names must have 4 entries; got 1"),
+    (alignment, {"n_folds": 1}, "n_folds must be between 2 and 72"),
     (alignment, {"n_folds": 2.0}, TypeError, "n_folds must be an integer"),
-    (majority_macro_f1, {"accuracy": -0.1}, "accuracy must lie in"),
-    (majority_macro_f1, {"accuracy": 1.1}, "accuracy must lie in"),
-    (majority_macro_f1, {"accuracy": math.nan}, "accuracy must lie in"),
+    (majority_macro_f1, {"accuracy": -0.1}, "accuracy must be in"),
+    (majority_macro_f1, {"accuracy": 1.1}, "accuracy must be in"),
+    (majority_macro_f1, {"accuracy": math.nan}, "accuracy must be in"),
 )

@@ -56,8 +56,8 @@ def test_without_clusters_the_variance_is_that_of_delong():
     assert spread == pytest.approx(np.sqrt(expected), rel=1e-9)
 
 
-def test_degrees_are_those_of_the_clusters_that_hold_positives():
-    """Of 200 clusters 8 hold a positive: 195 degrees would cover 0.9 only."""
+def test_degrees_of_freedom_are_those_of_clusters_with_positives():
+    """Of 200 clusters 8 have a positive: 195 degrees of freedom would cover only 0.9."""
     rng, covered, rejected, tries = np.random.default_rng(1), 0, 0, 300
     owners = np.repeat(np.arange(200), 3)
     for _ in range(tries):
@@ -78,7 +78,7 @@ def test_degrees_are_those_of_the_clusters_that_hold_positives():
         ([0] * 30 + list(range(1, 31)), "positives: effective number of clusters 3.87, minimum 4"),
     ],
 )
-def test_where_nothing_can_be_inferred_the_reason_is_given(owners_of_positives, reason):
+def test_missing_inference_has_a_reason(owners_of_positives, reason):
     n = len(owners_of_positives)
     owners = np.r_[owners_of_positives, np.arange(100, 160)]
     labels = np.r_[np.ones(n), np.zeros(60)]
@@ -93,7 +93,7 @@ def test_where_nothing_can_be_inferred_the_reason_is_given(owners_of_positives, 
     assert 0 < found["p_value"] < 1
 
 
-def test_perfect_scores_do_not_get_an_interval_of_no_width():
+def test_perfect_scores_have_an_interval_with_a_width():
     found = clustered_auc([1, 2] * 4, [0, 1] * 4, np.repeat(np.arange(4), 2))
     assert found["auc"] == found["auc_high"] == 1.0
     # Wilson's for four trials, t with 3 degrees: 1 - 3.182^2 / (4 + 3.182^2).
@@ -112,7 +112,7 @@ def test_perfect_scores_do_not_get_an_interval_of_no_width():
         ([1, 2], [1, 1], "there are 2 positives and 0 negatives"),
     ],
 )
-def test_what_has_no_area_is_nan(scores, labels, reason):
+def test_undefined_area_is_nan(scores, labels, reason):
     with pytest.warns(UndefinedMetricWarning, match=f"undefined.*{reason}"):
         found = clustered_auc(scores, labels)
     assert np.isnan(found["auc"])
@@ -124,6 +124,6 @@ test_bad_arguments_are_rejected = refusals(
     lambda arguments: clustered_auc(*arguments),
     (([1, np.nan], [1, 0]), r"scores\[1\] is NaN"),
     (([1, 2], [1, 2]), "labels must be 0 or 1"),
-    (([1, 2], [1]), "equal lengths, one entry an example"),
+    (([1, 2], [1]), "equal lengths, one entry per example"),
     (([1, 2], [1, 0], ["a"]), "one label per example"),
 )

@@ -31,7 +31,7 @@ def golden_frame(data_files):
 
 
 def test_contamination_by_finds_exactly_the_three_databases(data_files):
-    """Three of thirteen databases were answered from another one's index."""
+    """Three of thirteen databases were scored with the index of another one."""
     frame = golden_frame(data_files)
     rows = contamination_by(frame)
 
@@ -69,7 +69,7 @@ def test_contamination_flags_agree_with_a_naive_loop(counts, near_zero):
 
 
 def test_contamination_by_needs_every_cell():
-    """One weak prompt style does not damn a database, and its count shows it."""
+    """One weak prompt style does not flag a database, but is counted."""
     frame = pd.DataFrame(
         {"db": ["a", "a", "b", "b"], "full_correct": [1, 60, 0, 2], "n": 100}
     ).assign(del_on_correct=[0, 5, 0, 2])
@@ -94,12 +94,12 @@ test_contamination_flags_reject_bad_counts = refusals(
     ([1, 2], [1], [5, 5], "equal lengths.* got 2, 1 and 2"),
     ([6], [1], [5], r"full_correct\[0\] must not exceed n; got 6 of 5"),
     ([1], [9], [5], r"del_on_correct\[0\] must not exceed n; got 9 of 5"),
-    ([0], [0], [0], r"n\[0\] is 0: a cell must hold facts"),
+    ([0], [0], [0], r"n\[0\] is 0: a cell must contain facts"),
     ([-1], [0], [5], r"full_correct\[0\] must be a count of at least 0; got -1"),
-    ([0.5], [0], [5], TypeError, "full_correct must hold integer counts; got dtype float64"),
+    ([0.5], [0], [5], TypeError, "full_correct must be integer counts; got dtype float64"),
     ([[1]], [0], [5], "full_correct must be one-dimensional"),
-    ([True], [0], [5], TypeError, "full_correct must hold integer counts; got dtype bool"),
-    ([1], [1], [5], 5, r"near_zero must be an accuracy in \[0, 1\)"),
+    ([True], [0], [5], TypeError, "full_correct must be integer counts; got dtype bool"),
+    ([1], [1], [5], 5, r"near_zero must be in \[0, 1\)"),
 )
 
 
@@ -107,12 +107,12 @@ CELL = pd.DataFrame([["x", "y", 5, 1, 0]])
 CELL.columns = ["domain", "topology", "n", "full_correct", "del_on_correct"]
 test_contamination_by_rejects_bad_frames = refusals(
     lambda frame, options: contamination_by(frame, **options),
-    (CELL.drop(columns="n"), {}, ColumnNotFoundError, "'n' is not in the frame"),
+    (CELL.drop(columns="n"), {}, ColumnNotFoundError, "'n' not found; pass"),
     (CELL.iloc[:0], {}, "frame has no rows"),
-    (CELL, {"by": ()}, "by must name the columns that make"),
+    (CELL, {"by": ()}, "by must name the columns that identify"),
     (CELL.assign(n_cells=1), {"by": "n_cells"}, "'n_cells' has the name of"),
-    (CELL.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row a"),
-    (CELL.assign(n=np.nan), {}, TypeError, "n must hold integer counts"),
+    (CELL.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row per"),
+    (CELL.assign(n=np.nan), {}, TypeError, "n must be integer counts"),
 )
 
 
@@ -205,7 +205,7 @@ def test_recover_table_agrees_with_the_printed_table(data_files):
 
 
 def test_recover_table_agrees_with_the_follow_up(data_files):
-    """Where c is large the stack L + R says 26.5 % and DEL-ON accuracy is 5.3 %."""
+    """If c is large, L + R is 26.5 % and DEL-ON accuracy is 5.3 %."""
     (cross,) = golden_rows(data_files, "halo_cross_state_metrics.csv", "lmlm")
     rows = golden_rows(data_files, "halo_per_state_metrics.csv", "lmlm")
     states = {row["state"]: row for row in rows}
@@ -225,7 +225,7 @@ def test_recover_table_agrees_with_the_follow_up(data_files):
 
 
 @given(contingencies)
-def test_recover_table_undoes_the_rates(counts):
+def test_recover_table_inverts_the_rates(counts):
     """Three decimals are enough below 1,000 facts, rounded to even or up."""
     n, rates = rates_of(counts)
     rounded = {name: round(rate, 3) for name, rate in rates.items()}
@@ -253,13 +253,13 @@ test_recover_table_rejects_impossible_rates = refusals(
     ({"leakage": float("nan")}, r"leakage must be a rate in \[0, 1\]; got nan"),
     ({"retrieval_mediated": -0.1}, r"retrieval_mediated must be a rate"),
     ({"del_on": 0.25}, "del_on=0.25 .* of 10 facts: the nearest is 2 of them, 0.2"),
-    ({"del_on": 0.256, "decimals": 3}, "del_on=0.256 cannot come from whole"),
+    ({"del_on": 0.256, "decimals": 3}, "del_on=0.256 cannot come from integer"),
     (
         {"del_on": 0.1, "retrieval_mediated": 0.2},
-        r"cannot belong to the same 10 facts: a, b, c, d would be \(-1, 2, 3, 6\)",
+        r"cannot be of the same 10 facts: a, b, c, d would be \(-1, 2, 3, 6\)",
     ),
-    (rates(5000, 0.1, 0.1, 0.0, 3), r"\d+ tables of 5000 .* give more decimals"),
-    (rates(10**6, 0.5, 0.5, 0.1, 2), "1000000 facts round to these rates: give"),
+    (rates(5000, 0.1, 0.1, 0.0, 3), r"\d+ tables of 5000 .* pass more decimals"),
+    (rates(10**6, 0.5, 0.5, 0.1, 2), "1000000 facts round to these rates: pass"),
     (rates(30, 0.5, 0.5, 0.0, 1), r"\d+ tables of 30 facts round to these rates"),
     ({"decimals": -1}, "decimals must be a count of at least 0"),
     (

@@ -26,13 +26,13 @@ CONTAMINATED = {("sports", "Base"), ("sports", "Alias"), ("politicians", "Noise"
 
 
 def verdicts(*rows):
-    """Verdicts under DEL-ON and DEL-OFF of cells that count them, laid out one per fact."""
+    """Labels under DEL-ON and DEL-OFF from the counts of cells, one per fact."""
     a, b, c, d = (sum(int(row[name]) for row in rows) for name in "abcd")
     return [1] * (a + b) + [0] * (c + d), [1] * a + [0] * b + [1] * c + [0] * d
 
 
 def test_rates_agree_with_all_cells_of_the_audit(data_files):
-    """Every cell's published counts are its rates times its facts."""
+    """The published counts of each cell are its rates times its number of facts."""
     rows = golden_rows(data_files, CELLS)
 
     assert len(rows) == 78
@@ -135,8 +135,8 @@ def test_rates_of_no_facts_are_nan():
     assert caught[0].filename == __file__
 
 
-def test_facts_without_a_verdict_are_dropped_with_a_warning():
-    with pytest.warns(UnscoredWarning, match="2 of 5 pairs lack a verdict"):
+def test_facts_without_a_label_are_dropped_with_a_warning():
+    with pytest.warns(UnscoredWarning, match="2 of 5 pairs lack a label"):
         rate = interference([1, 0, None, 0, 1], [0, 1, 0, np.nan, 1], missing="drop")
 
     assert rate == 1 / 3
@@ -145,8 +145,8 @@ def test_facts_without_a_verdict_are_dropped_with_a_warning():
 test_rates_reject_bad_verdicts = refusals(
     lambda function, arguments: function(*arguments),
     (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
-    (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is no verdict"),
+    (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is not a correctness label"),
     (retrieval_mediated, ([[1]], [1]), "del_on must be one-dimensional"),
-    (leakage, ([None],), r"del_off\[0\] has no verdict"),
-    (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no verdict"),
+    (leakage, ([None],), r"del_off\[0\] has no label"),
+    (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no label"),
 )

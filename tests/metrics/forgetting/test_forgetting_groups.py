@@ -16,7 +16,7 @@ DELETION = ("leakage", "retrieval_mediated", "interference", "del_on_accuracy")
 
 
 def test_forgetting_by_clusters_by_fact():
-    """L is second accuracy, R the negative flip rate and I the positive one, facts taken whole."""
+    """L is second accuracy, R the negative flip rate, I the positive one, clustered by fact."""
     frame = pairs(3)
     verdicts = frame["first_correct"], frame["second_correct"]
     counts = cluster_counts(*verdicts, clusters=frame["item"])
@@ -45,8 +45,8 @@ def test_forgetting_by_clusters_by_fact():
     )
 
 
-def test_forgetting_by_holds_the_columns_that_are_known():
-    """Without FULL or traces there are no columns that would mean nothing."""
+def test_forgetting_by_returns_only_the_available_columns():
+    """Without FULL or traces the columns that need them are omitted."""
     plain, full, trace = (
         {*forgetting_by(pairs(4), **options)}
         for options in ({}, {"full": "full"}, {"gold_retrieved": "gold_retrieved"})
@@ -71,7 +71,7 @@ def test_forgetting_by_flags_contaminated_groups():
     assert rows["full_flag"].tolist() == ["", "full_equals_del_on", "both"]
 
 
-def test_forgetting_by_keeps_a_group_without_verdicts():
+def test_forgetting_by_keeps_a_group_without_labels():
     frame = pairs(8).astype({"second_correct": object}).sort_values("group", ignore_index=True)
     sizes = frame["group"].value_counts()
     frame.loc[frame["group"] == "b", "second_correct"] = None
@@ -79,7 +79,7 @@ def test_forgetting_by_keeps_a_group_without_verdicts():
 
     with (
         pytest.warns(UndefinedMetricWarning, match="undefined"),
-        pytest.warns(UnscoredWarning, match=f"{sizes['b'] + 1} of {len(frame)} facts lack a verd"),
+        pytest.warns(UnscoredWarning, match=f"{sizes['b'] + 1} of {len(frame)} facts lack a label"),
     ):
         rows = forgetting_by(frame, by="group", full="full").set_index("group")
 
@@ -94,10 +94,10 @@ def test_forgetting_by_keeps_a_group_without_verdicts():
 
 test_forgetting_by_rejects_bad_options = refusals(
     lambda options: forgetting_by(pairs(10), **options),
-    ({"full": "FULL"}, ColumnNotFoundError, "'FULL' is not in the frame"),
+    ({"full": "FULL"}, ColumnNotFoundError, "'FULL' not found; pass"),
     ({"test": "t"}, "test must be .auto., .independent., .exact."),
-    ({"del_on": "item"}, "which is no verdict"),
-    ({"gold_retrieved": "group"}, r"group\[0\] is .* which is no verdict"),
+    ({"del_on": "item"}, "which is not a correctness label"),
+    ({"gold_retrieved": "group"}, r"group\[0\] is .* which is not a correctness label"),
 )
 
 
@@ -108,7 +108,7 @@ test_forgetting_by_rejects_bad_options = refusals(
     )
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(pairs):
+def test_intervals_exclude_a_value_exactly_if_its_p_is_below_0_05(pairs):
     frame = pd.DataFrame(pairs, columns=["item", "first_correct", "second_correct"])
 
     row = forgetting_by(frame).iloc[0]

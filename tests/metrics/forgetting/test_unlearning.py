@@ -24,13 +24,13 @@ WHOLE = {"cluster": "author", "pair": "index"}
 
 
 def crossed(data_files, first, second):
-    """Verdicts on two of the eight official models."""
+    """Labels of two of the eight official models."""
     frame = official_verdicts(data_files).reset_index()
     return frame.assign(first_correct=frame[first], second_correct=frame[second])
 
 
 def made_frame(seed, *, survival, floor, n=100):
-    """Two models that answer at random, 3 questions a person."""
+    """Two models that answer at random, 3 questions per person."""
     rng = np.random.default_rng(seed)
     first, second = (rng.random(3 * n) < rate for rate in (survival, floor))
     person = np.repeat(np.arange(n), 3)
@@ -48,7 +48,7 @@ def test_square_of_full_and_retrained_models(data_files, model):
 
 
 def test_two_retrained_models_differ_by_two_points(data_files):
-    """What never-taught models answer is no constant: the excess has the interval of contrasts."""
+    """The accuracy of untrained models varies: the excess has the interval of contrasts."""
     first, second = "Llama-3.2-3B-Instruct.retain90", "Llama-3.2-1B-Instruct.retain90"
     frame = crossed(data_files, first, second)
 
@@ -107,8 +107,8 @@ def test_margin_must_be_a_fraction(margin):
         unlearning_by(made_frame(0, survival=0.5, floor=0.5), margin=margin)
 
 
-def test_what_would_decide_is_what_the_tests_say():
-    """At the least margin, and with the clusters needed, equivalence begins to be shown."""
+def test_least_margin_and_clusters_needed_agree_with_the_tests():
+    """At the least margin, and with the clusters needed, equivalence becomes significant."""
     decided = []
     for survival, margin in ((0.2, 0.05), (0.22, 0.1), (0.3, 0.05), (0.2, 0.2), (0.05, 0.1)):
         frame = made_frame(5, survival=survival, floor=0.2)
@@ -124,7 +124,7 @@ def test_what_would_decide_is_what_the_tests_say():
 
 
 def test_clusters_needed_are_those_of_copies():
-    """With fewer copies of these persons nothing is shown, with more equivalence is."""
+    """With fewer copies of these persons the test is inconclusive, with more equivalence holds."""
     frame = made_frame(9, survival=0.22, floor=0.2)
     margin = abs(unlearning_by(frame).iloc[0]["excess"]) + 0.02
     row = unlearning_by(frame, margin=margin).iloc[0]
@@ -137,7 +137,7 @@ def test_clusters_needed_are_those_of_copies():
         assert (again["p_equivalent"] < 0.025) == is_shown
 
 
-def test_nothing_is_decided_with_fewer_than_four_clusters():
+def test_fewer_than_four_clusters_give_no_decision():
     frame = made_frame(5, survival=0.22, floor=0.2)
 
     needed = [unlearning_by(frame, margin=one).iloc[0]["clusters_needed"] for one in (0.9, 0.999)]
@@ -173,14 +173,14 @@ SAME, LEAK, BELOW, OPEN = (0.99, 0.01), (0.001, 0.999), (0.999, 0.8), (0.6, 0.4)
         ({}, "cannot tell", ()),
     ],
 )
-def test_verdict_of_all_forms(p_values, verdict, unclear):
+def test_conclusion_from_all_forms(p_values, verdict, unclear):
     result = unlearning_verdict(forms(**p_values))
 
     assert (result["verdict"], result["unclear"]) == (verdict, unclear)
     assert result["leaking"] == tuple(form for form, p in p_values.items() if p is LEAK)
 
 
-def test_verdict_needs_every_form_for_what_would_decide():
+def test_least_margin_and_clusters_needed_require_every_form():
     table = forms(plain=OPEN, name=OPEN, other=SAME).assign(
         least_margin=[0.2, 0.3, 0.5], clusters_needed=[70.0, 40.0, 900.0]
     )
@@ -215,7 +215,7 @@ def test_significant_excess_of_any_measured_form_forbids_forgotten():
         assert unlearning_verdict(leaks, excluded=excluded)["verdict"] == verdict
 
 
-def test_the_level_of_the_verdict_is_that_of_the_intervals():
+def test_the_level_of_the_conclusion_is_that_of_the_intervals():
     frame = made_frame(9, survival=0.22, floor=0.2).assign(form="plain")
     margin = unlearning_by(frame, intervals=Intervals(confidence=0.8)).iloc[0]["least_margin"]
     for level, verdict in ((0.95, "cannot tell"), (0.8, "forgotten")):
@@ -225,6 +225,6 @@ def test_the_level_of_the_verdict_is_that_of_the_intervals():
         assert unlearning_verdict(table, confidence=level)["verdict"] == verdict
 
 
-def test_verdict_needs_the_columns_of_unlearning_by():
-    with pytest.raises(ColumnNotFoundError, match="no column p_equivalent, clusters_needed: give"):
+def test_conclusion_needs_the_columns_of_unlearning_by():
+    with pytest.raises(ColumnNotFoundError, match="no column p_equivalent, clusters_needed: pass"):
         unlearning_verdict(forms(plain=SAME).drop(columns=["p_equivalent", "clusters_needed"]))

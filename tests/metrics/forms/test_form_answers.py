@@ -43,7 +43,7 @@ def test_the_bounds_of_kappa_are_those_of_the_jackknife():
     assert row["kappa_high"] - row["kappa"] == pytest.approx(2.200985 * error, rel=1e-6)
 
 
-def test_missing_answers_are_counted_and_agree_with_nothing(frame):
+def test_missing_answers_are_counted_and_excluded(frame):
     frame.loc[frame["item"] == "b", "answer"] = [None, None, None, "z"]
     row = form_answers_by(frame).iloc[0]
 
@@ -56,7 +56,7 @@ def test_missing_answers_are_counted_and_agree_with_nothing(frame):
     # sum_j softmax(N, ..., 1)_j j / N, by hand: .731 / 2 + .269 for N = 2.
     [(1, 1.0), (2, 0.6345), (3, 0.4749), (10, 0.1581)],
 )
-def test_chance_of_rankings_falls_with_the_number_of_candidates(n, chance):
+def test_chance_agreement_of_rankings_decreases_with_the_number_of_candidates(n, chance):
     ranking = list(range(n))
     assert rank_agreement([ranking], [ranking])[0] == pytest.approx([1.0, chance], abs=1e-4)
 
@@ -69,7 +69,7 @@ def test_random_rankings_agree_by_chance():
     assert agreement == pytest.approx(chance, abs=0.01)
 
 
-def test_the_same_first_candidate_and_chance_beyond_is_most_of_it():
+def test_the_same_first_candidate_gives_most_of_the_agreement():
     # Ten candidates with the same first one, the rest random: .83 (Qi et al. weigh the first .63).
     rng = np.random.default_rng(4)
     first, second = (
@@ -84,5 +84,5 @@ def test_ranking_agreement_is_symmetric_and_at_most_one(first, second):
 
     assert one == pytest.approx(other)
     assert 0.0 <= one[0, 0] <= 1.0 + 1e-12
-    with pytest.raises(ValueError, match="item 0: both rankings must hold the same candidates"):
+    with pytest.raises(ValueError, match="item 0: both rankings must contain the same candidates"):
         rank_agreement([["a", "b"]], [["a", "c"]])

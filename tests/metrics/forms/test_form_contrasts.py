@@ -9,7 +9,7 @@ from tests.refusals import refusals
 
 @pytest.fixture(scope="module")
 def frame():
-    """Three models on 80 facts in four forms; the third was not asked half of the forms."""
+    """Three models on 80 facts in four forms; the third has labels for half of the forms only."""
     rng = np.random.default_rng(0)
     known, parts = rng.random((80, 1)), []
     for name, noise in (("a", 0.0), ("b", 0.9), ("c", 0.0)):
@@ -19,7 +19,7 @@ def frame():
     return whole[(whole["model"] != "c") | (whole["form"] < 2)]
 
 
-def test_models_are_compared_on_the_forms_that_both_were_asked(frame):
+def test_models_are_compared_on_their_common_forms(frame):
     table = form_contrasts(frame).set_index(["a", "b"])
     assert table["n_forms"].loc[("a", "c")].tolist() == [160] * 3
     assert table.index.unique().tolist() == [("a", "b"), ("a", "c"), ("b", "c")]
@@ -27,14 +27,14 @@ def test_models_are_compared_on_the_forms_that_both_were_asked(frame):
     assert table[["a", "b"]].drop_duplicates().to_numpy().tolist() == [["b", "a"], ["b", "c"]]
 
 
-def test_models_without_a_common_form_make_no_row():
+def test_models_without_a_common_form_have_no_row():
     frame = pd.DataFrame(
         {"model": ["a", "a", "b", "b"], "item": 1, "form": [1, 2, 3, 4], "correct": 1}
     )
     assert form_contrasts(frame).empty
 
 
-def test_accuracy_of_two_forms_is_inferred_as_a_paired_table_is():
+def test_accuracy_of_two_forms_has_the_inference_of_a_paired_table():
     """With one scored form on either side twice, the mean of facts is the accuracy of pairs."""
     rng = np.random.default_rng(1)
     right = rng.random((60, 2)) < [0.7, 0.4]
@@ -54,7 +54,7 @@ def test_accuracy_of_two_forms_is_inferred_as_a_paired_table_is():
 test_bad_input_is_refused = refusals(
     lambda frame, change, options: form_contrasts(frame.assign(**change), **options),
     ({}, {"reference": "d"}, "reference must be one of"),
-    ({"model": None}, {}, "column 'model' names no group in row 0"),
+    ({"model": None}, {}, "column 'model' is empty in row 0"),
     ({"correct": 3}, {}, r"correct\[0\] is 3"),
     fixture="frame",
 )

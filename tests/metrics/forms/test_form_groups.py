@@ -47,7 +47,7 @@ def test_group_without_two_forms_keeps_its_row():
     null=st.sampled_from([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98]),
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(right, null):
+def test_intervals_exclude_a_value_exactly_if_its_p_is_below_0_05(right, null):
     facts = [(fact, form, form < k) for fact, (k, m) in enumerate(right) for form in range(m)]
 
     row = forms_by(pd.DataFrame(facts, columns=["item", "form", "correct"])).iloc[0]
@@ -62,14 +62,14 @@ def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(ri
 
 
 def crossed(rng, n_items, n_forms, spread=0.8):
-    """Verdicts of items by forms that are the same for all items, and of what accuracy they are."""
+    """Labels of items by forms shared by all items, and the accuracies of the forms."""
     logits = 1.5 * rng.normal(size=(n_items, 1)) + spread * rng.normal(size=n_forms)
     right = rng.random((n_items, n_forms)) < 1 / (1 + np.exp(-logits))
     return long(right)
 
 
-def test_forms_like_these_hold_the_truth_where_forms_are_drawn():
-    """300 worlds of 100 items in 6 shared forms; the interval for these forms holds in half."""
+def test_intervals_for_forms_like_these_cover_if_forms_are_drawn():
+    """300 data sets of 100 items in 6 shared forms; the interval for fixed forms covers in half."""
     rng = np.random.default_rng(5)
     draws = rng.normal(size=(200_000, 3))
     once, again = (1 / (1 + np.exp(-1.5 * draws[:, 0] - 0.8 * draws[:, one])) for one in (1, 2))
@@ -90,7 +90,7 @@ def test_forms_like_these_hold_the_truth_where_forms_are_drawn():
     assert covered["fixed", "accuracy"] <= 0.75 * 300
 
 
-def test_intervals_for_forms_like_these_hold_those_for_these_forms(frame):
+def test_intervals_for_forms_like_these_contain_those_for_fixed_forms(frame):
     fixed, sample = (forms_by(frame, by="model", forms=one) for one in ("fixed", "sample"))
 
     for name in METRICS:
@@ -98,7 +98,7 @@ def test_intervals_for_forms_like_these_hold_those_for_these_forms(frame):
         assert (sample[f"{name}_high"] >= fixed[f"{name}_high"].clip(upper=1.0) - 1e-12).all()
 
 
-def test_the_form_has_no_more_than_all_of_the_variance_in_forms_like_these():
+def test_within_item_share_of_sampled_forms_is_at_most_one():
     rows = [forms_by(crossed(np.random.default_rng(n), 12, 4), forms="sample") for n in range(20)]
 
     assert max(row["within_item_share_high"].iloc[0] for row in rows) >= 1.0
@@ -146,8 +146,8 @@ def test_the_spread_between_forms_agrees_with_a_two_way_analysis():
     assert row["consistency_low"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_variance_between_forms_that_is_estimated_as_zero_is_not_taken_for_zero():
-    """Of four forms with equal accuracies, another form like them may still differ."""
+def test_variance_between_forms_estimated_as_zero_is_not_assumed_to_be_zero():
+    """Another form may differ even if four forms have equal accuracies."""
     correct = np.repeat((np.arange(60) < 36)[:, None], 4, axis=1)
     for form in range(4):
         # Each form flips three facts of either kind.
@@ -173,7 +173,7 @@ def test_forms_near_an_end_have_intervals_that_include_the_estimate(n_incorrect,
     assert row["accuracy_low"] <= row["accuracy"] <= row["accuracy_high"]
 
 
-def test_all_right_of_so_many_is_the_share_of_draws():
+def test_all_correct_of_is_the_proportion_of_draws():
     frame = crossed(np.random.default_rng(8), 60, 5)
     right = frame.pivot(index="item", columns="form", values="correct").to_numpy()
     draws = [right[:, [one, two]].all(axis=1).mean() for one in range(5) for two in range(one)]
@@ -188,17 +188,17 @@ def test_all_right_of_so_many_is_the_share_of_draws():
 
 test_forms_by_rejects_bad_input = refusals(
     lambda frame, change, options: forms_by(change(frame), **({"by": "model"} | options)),
-    (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "item='Q0', form=0 stands more than once"),
-    (lambda f: f, {"by": ()}, "item='Q0', form=0 stands more than once in the frame"),
+    (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "item='Q0', form=0 occurs more than once"),
+    (lambda f: f, {"by": ()}, "item='Q0', form=0 occurs more than once in the frame"),
     (lambda f: f, {"of": 0}, "of must be at least 1"),
     (lambda f: f, {"forms": "all"}, "forms must be"),
-    (lambda f: f, {"repeat": "subject_id", "of": 2}, "repeat is not for of"),
+    (lambda f: f, {"repeat": "subject_id", "of": 2}, "repeat excludes of"),
     fixture="frame",
 )
 
 
-def test_several_columns_may_name_a_fact(frame):
-    """Two models in one group: the model is part of what is asked."""
+def test_several_columns_may_identify_a_fact(frame):
+    """Two models in one group: the model is part of the fact."""
     assert forms_by(frame, item=["item", "model"])["n_items"].tolist() == [300]
-    with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
+    with pytest.raises(ColumnNotFoundError, match="'nowhere' not found; pass"):
         forms_by(frame, item=["item", "nowhere"])

@@ -49,7 +49,7 @@ def test_the_null_of_the_spread_is_that_of_permuted_forms():
     assert row["spread_null"] == pytest.approx(np.mean(permuted), rel=0.03)
 
 
-def test_forms_without_effect_are_found_different_in_one_of_twenty_worlds():
+def test_forms_without_effect_are_significant_in_one_of_twenty_data_sets():
     rng = np.random.default_rng(4)
     found = 0
     for _ in range(300):
@@ -58,7 +58,7 @@ def test_forms_without_effect_are_found_different_in_one_of_twenty_worlds():
     assert 4 <= found <= 27  # Binomial(300, .05), within three standard errors.
 
 
-def test_items_with_a_gap_are_left_out_and_counted():
+def test_incomplete_items_are_excluded_and_counted():
     frame = long(np.random.default_rng(5).random((20, 3)) < 0.5).drop(index=0)
     row = form_spread_by(frame).iloc[0]
 
@@ -76,12 +76,12 @@ def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("item", None, "column 'item' names no fact in row 0"),
+        ("item", None, "column 'item' has no fact in row 0"),
         ("topic", "other", "belongs to more than one cluster of column 'topic'"),
     ],
 )
 @pytest.mark.parametrize("metric", [form_spread_by, form_answers_by, form_contrasts, forms_by])
-def test_facts_and_topics_must_be_known(metric, column, value, message):
+def test_missing_facts_and_topics_raise_an_error(metric, column, value, message):
     frame = long(np.random.default_rng(7).random((9, 3)) < 0.5)
     frame = frame.assign(topic="t", model="a", answer="x").astype({"item": object})
     frame.loc[0, column] = value
@@ -90,11 +90,11 @@ def test_facts_and_topics_must_be_known(metric, column, value, message):
 
 
 @pytest.mark.parametrize("metric", [form_spread_by, form_answers_by, form_contrasts, forms_by])
-def test_a_form_stands_once_for_a_fact(metric):
+def test_a_repeated_form_of_a_fact_raises_an_error(metric):
     frame = pd.DataFrame(
         {"model": "a", "item": [1, 1], "form": ["a", "a"], "correct": 1, "answer": "x"}
     )
-    with pytest.raises(ValueError, match="item=1, form='a' stands more than once"):
+    with pytest.raises(ValueError, match="item=1, form='a' occurs more than once"):
         metric(frame)
 
 
@@ -104,19 +104,19 @@ ALIKE = long(np.ones((9, 3))).assign(answer="x\n\u202e")
 GAPS = long(np.ones((5, 3))).assign(correct=np.nan)
 APART = pd.DataFrame({"item": [1, 2], "form": ["a", "b"], "correct": [1, 0]})
 FEW = pd.concat([long(np.ones((3, 2)), model=model) for model in "ab"])
-NOTHING = "no fact has two forms with a verdict"
+NOTHING = "no fact has two forms with a correctness label"
 
 
 SAMPLE = functools.partial(forms_by, forms="sample")
 OF_TOPICS = functools.partial(form_spread_by, cluster="topic")
-ONE_ANSWER = "kappa: all answers are one, or all clusters alike"
+ONE_ANSWER = "kappa: all answers or all clusters are equal"
 TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
 
 
 @pytest.mark.parametrize(
     ("metric", "frame", "undefined", "reason"),
     [
-        (form_spread_by, APART, "spread", "no fact has a verdict in every form"),
+        (form_spread_by, APART, "spread", "no fact has a correctness label in every form"),
         (
             OF_TOPICS,
             long(RIGHT, topic=TOPICS),
@@ -139,7 +139,7 @@ TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
         (form_contrasts, FEW, "p_value_holm", "effective number of clusters 3, minimum 4"),
     ],
 )
-def test_what_is_not_inferred_has_a_reason(metric, frame, undefined, reason):
+def test_missing_inference_has_a_reason(metric, frame, undefined, reason):
     with warnings.catch_warnings(record=True, action="always") as told:
         rows = metric(frame)
 
@@ -151,6 +151,6 @@ def test_what_is_not_inferred_has_a_reason(metric, frame, undefined, reason):
 
 test_scores_to_divide_are_numbers = refusals(
     lambda score: variance_shares_by(long(np.array([[1, score]] * 5, dtype=object))),
-    ("x", TypeError, r"correct\[1\] is 'x', which is no number"),
+    ("x", TypeError, r"correct\[1\] is 'x', which is not a number"),
     (np.inf, r"correct\[1\] is inf"),
 )

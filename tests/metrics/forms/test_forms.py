@@ -15,7 +15,7 @@ IGNORED = pytest.mark.filterwarnings("ignore::surface_consistency.errors.Undefin
 
 
 def measured(correct, *, clusters=None, **options):
-    """The one row of verdicts: one sequence per fact, of any length."""
+    """The one row for labels: one sequence per fact, of any length."""
     sizes = [len(forms) for forms in correct]
     frame = pd.DataFrame(
         {
@@ -80,7 +80,7 @@ def test_intraclass_correlation_agrees_with_pingouin():
 @given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=30))
 @IGNORED
 def test_two_forms_are_the_paired_table(pairs):
-    """Calling right wrong swaps the shares of facts that are all right and all wrong."""
+    """Negated labels swap the proportions of facts that are all correct and all incorrect."""
     result, inverse = measured(pairs), measured([[1 - a, 1 - b] for a, b in pairs])
 
     table = paired_table(*zip(*pairs, strict=True))
@@ -91,10 +91,10 @@ def test_two_forms_are_the_paired_table(pairs):
         assert inverse[name] == pytest.approx(result[name], abs=1e-9, nan_ok=True)
 
 
-def test_missing_forms_and_single_forms_are_left_out_and_counted():
+def test_missing_forms_and_single_forms_are_excluded_and_counted():
     correct = [[1, None, 0], [1, None, None], [0, 0, 0], [1]] * 2
 
-    with pytest.warns(UnscoredWarning, match="6 of 20 forms lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="6 of 20 forms lack a label"):
         row = measured(correct)
 
     assert row[["n_items", "n_forms", "n_single", "n_missing"]].tolist() == [4, 10, 4, 6]
@@ -110,7 +110,7 @@ def test_missing_forms_and_single_forms_are_left_out_and_counted():
         ([[1, 0, 1]], None, ["intraclass_correlation"], 1 / 3),
     ],
 )
-def test_what_is_undefined_is_nan_with_a_warning(correct, clusters, undefined, consistency):
+def test_undefined_metrics_are_nan_with_a_warning(correct, clusters, undefined, consistency):
     with pytest.warns(UndefinedMetricWarning, match="undefined"):
         row = measured(correct, clusters=clusters)
 

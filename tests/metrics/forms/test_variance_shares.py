@@ -31,7 +31,7 @@ def by_analysis_of_variance(y):
     return np.array([*parts, within])
 
 
-def test_shares_agree_with_the_analysis_of_variance():
+def test_proportions_agree_with_the_analysis_of_variance():
     y, frame = crossed(np.random.default_rng(0))
     parts = by_analysis_of_variance(y)
 
@@ -41,7 +41,7 @@ def test_shares_agree_with_the_analysis_of_variance():
     assert row["total"] == pytest.approx(parts.sum())
 
 
-def test_planted_shares_are_recovered_where_cells_are_missing():
+def test_planted_proportions_are_recovered_if_cells_are_missing():
     rng = np.random.default_rng(2)
     _, frame = crossed(rng, n_items=400, n_forms=60, n_samples=2)
 
@@ -51,7 +51,7 @@ def test_planted_shares_are_recovered_where_cells_are_missing():
     np.testing.assert_allclose(row[NAMES].astype(float), squares / squares.sum(), atol=0.05)
 
 
-def test_verdicts_of_a_planted_world_are_divided_as_its_probabilities_are():
+def test_simulated_labels_are_divided_like_their_probabilities():
     rng = np.random.default_rng(3)
     latent, _ = crossed(rng, n_items=600, n_forms=40, n_samples=1)
     chance = 1 / (1 + np.exp(-2 * latent[..., 0]))
@@ -67,8 +67,8 @@ def test_verdicts_of_a_planted_world_are_divided_as_its_probabilities_are():
     ("n_samples", "options", "undefined"),
     [(3, {}, []), (1, {}, ["sampling_share"]), (3, {"templates": "item"}, ["form_share"])],
 )
-def test_shares_add_up_to_one_whatever_is_missing(n_samples, options, undefined):
-    """Without samples item by form and dice are one; wordings of one fact have no form's share."""
+def test_proportions_add_up_to_one_whatever_is_missing(n_samples, options, undefined):
+    """Without samples, interaction and sampling noise are one; one fact's wordings have no form."""
     rng = np.random.default_rng(4)
     _, frame = crossed(rng, n_samples=n_samples)
     row = variance_shares_by(frame[rng.random(len(frame)) < 0.6], **options).iloc[0]
@@ -77,7 +77,7 @@ def test_shares_add_up_to_one_whatever_is_missing(n_samples, options, undefined)
     assert row[NAMES].sum() == pytest.approx(1.0)
 
 
-def test_templates_of_relations_are_other_forms_in_each():
+def test_templates_are_different_forms_in_each_relation():
     parts = [crossed(np.random.default_rng(seed))[1].assign(relation=seed) for seed in range(8)]
     frame = pd.concat([part.assign(item=part["item"] + 100 * part["relation"]) for part in parts])
     shared = variance_shares_by(frame).iloc[0]
@@ -110,7 +110,7 @@ def test_forms_as_a_sample_widen_every_interval():
 
 
 @pytest.mark.parametrize("forms", ["fixed", "sample"])
-def test_bounds_of_shares_lie_within_0_and_1(forms):
+def test_bounds_of_proportions_are_within_0_and_1(forms):
     for seed in range(20):
         _, frame = crossed(np.random.default_rng(seed), n_items=10, n_forms=4)
         row = variance_shares_by(frame, forms=forms).iloc[0]

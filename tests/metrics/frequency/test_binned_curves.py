@@ -41,7 +41,7 @@ def test_bins_without_ties_are_equal_counts_as_by_array_split():
     data=st.data(),
 )
 @settings(deadline=None)
-def test_bins_hold_every_row_once_and_ties_together(values, n_bins, data):
+def test_bins_contain_every_row_once_and_ties_together(values, n_bins, data):
     frequency, accuracy = np.array(values).T
     order = np.array(data.draw(st.permutations(range(len(values)))))
 
@@ -108,7 +108,7 @@ def test_every_usable_row_is_in_one_bin_of_each_curve():
         pd.testing.assert_frame_equal(ours[columns].reset_index(drop=True), expected[columns])
 
 
-def test_groups_and_gaps_are_kept_apart():
+def test_groups_and_missing_values_are_separate():
     frame = instances(0, 300).assign(corpus=["pile", "mix"] * 300)
     frame.loc[frame.index[:4], "small"] = np.nan
 
@@ -138,12 +138,12 @@ test_frequency_curves_rejects_bad_arguments = refusals(
     lambda change, options: frequency_curves(
         instances(0, 10).assign(**change), **({"accuracy": "small"} | options)
     ),
-    ({}, {"accuracy": "c"}, ColumnNotFoundError, "column 'c' is not in the frame"),
+    ({}, {"accuracy": "c"}, ColumnNotFoundError, "column 'c' not found; pass"),
     ({}, {"n_bins": 0}, "n_bins must be at least 1"),
     ({}, {"n_bins": 2.0}, TypeError, "n_bins must be an integer count"),
     ({}, {"high_frequency_above": -1}, "high_frequency_above must be at least 0"),
     ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
-    ({"small": 1.5}, {}, r"small\[0\] must lie in \[0, 1\]; got 1.5"),
+    ({"small": 1.5}, {}, r"small\[0\] must be in \[0, 1\]; got 1.5"),
     ({"small": np.nan}, {"missing": "raise"}, r"small\[0\] is missing"),
     ({"item": None}, {}, "no cluster id in row 0"),
 )

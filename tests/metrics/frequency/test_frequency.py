@@ -113,7 +113,7 @@ def test_every_row_of_a_subset_is_used_or_counted_as_dropped():
 
 
 def test_models_with_gaps_have_their_own_rows():
-    """A gap in one model's accuracy leaves the other's numbers as they are."""
+    """A missing accuracy of one model does not change the numbers of the other."""
     frame = instances(5)
     gappy = frame.copy()
     gappy.loc[gappy.index[:9], "small"] = np.nan
@@ -146,7 +146,7 @@ def test_long_and_wide_frames_agree():
 
 @given(seed=st.integers(0, 10_000))
 @settings(deadline=None, max_examples=20)
-def test_estimates_are_free_of_order_bounded_and_opposite_for_wrongness(seed):
+def test_estimates_are_bounded_independent_of_order_and_opposite_for_errors(seed):
     frame = instances(seed, n_facts=30)
 
     right = frequency_analysis(frame, accuracy="small")
@@ -169,7 +169,7 @@ def test_estimates_are_free_of_order_bounded_and_opposite_for_wrongness(seed):
     confidence=st.sampled_from([0.5, 0.9, 0.95]),
 )
 @settings(deadline=None, max_examples=20)
-def test_intervals_leave_out_0_exactly_where_the_test_rejects(seed, cluster, interval, confidence):
+def test_intervals_exclude_0_exactly_if_the_test_rejects(seed, cluster, interval, confidence):
     rows = frequency_analysis(
         instances(seed, n_facts=40),
         accuracy="small",
@@ -253,24 +253,24 @@ test_frequency_analysis_rejects_bad_arguments = refusals(
         (change if isinstance(change, list) else instances(14, n_facts=10).assign(**change)),
         **({"accuracy": "small"} | options),
     ),
-    ({}, {"accuracy": "medium"}, ColumnNotFoundError, "column 'medium' is not in the frame"),
-    ({}, {"cluster": "subject"}, ColumnNotFoundError, "column 'subject' is not in the frame"),
+    ({}, {"accuracy": "medium"}, ColumnNotFoundError, "column 'medium' not found; pass"),
+    ({}, {"cluster": "subject"}, ColumnNotFoundError, "column 'subject' not found; pass"),
     ({}, {"accuracy": []}, "accuracy must name at least one column"),
-    ({}, {"accuracy": ["small"] * 2}, "accuracy names a column twice"),
+    ({}, {"accuracy": ["small"] * 2}, "accuracy contains a column twice"),
     ({"n": 1}, {"by": "n"}, "by column 'n' has the name of a column of the result"),
-    ({"small": 2}, {}, r"small\[0\] must lie in \[0, 1\]; got 2"),
-    ({"entity_frequency": -1}, {}, r"entity_frequency\[0\] must lie in \[0, inf\]"),
-    ({"is_canonical": "yes"}, {}, r"is_canonical\[0\] is 'yes', which is no"),
+    ({"small": 2}, {}, r"small\[0\] must be in \[0, 1\]; got 2"),
+    ({"entity_frequency": -1}, {}, r"entity_frequency\[0\] must be in \[0, inf\]"),
+    ({"is_canonical": "yes"}, {}, r"is_canonical\[0\] is 'yes', which is not"),
     ({"is_canonical": None}, {}, r"is_canonical\[0\] is missing"),
     ({"item": None}, {}, "column 'item' has no cluster id in row 0"),
     ({}, {"high_frequency_above": -1}, "high_frequency_above must be at least 0"),
     ({}, {"method": "kendall"}, "method must be 'pearson' or 'spearman'"),
     ({}, {"transform": "sqrt"}, "transform must be 'log' or 'log1p'"),
     ({}, {"controls": "entity"}, "'entity' is the name of a statistic"),
-    ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' is not in the frame"),
+    ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' not found; pass"),
     ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
     ({"small": None}, {"missing": "raise"}, r"small\[0\] is missing"),
-    ([{"small": 1}], {}, TypeError, "frame must be a pandas DataFrame, one row a surface ins"),
+    ([{"small": 1}], {}, TypeError, "frame must be a pandas DataFrame, one row per surface ins"),
 )
 
 
@@ -319,7 +319,7 @@ def test_log1p_keeps_rows_of_zero_and_counts_them():
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
-def test_controls_are_held_constant_too(method):
+def test_controls_are_also_controlled_for(method):
     frame = instances(22)
     frame["pairs"] = np.random.default_rng(0).integers(0, 40, len(frame))
     kept = subset_of(frame, "canonical")

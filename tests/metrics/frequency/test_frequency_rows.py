@@ -9,7 +9,7 @@ from tests.refusals import refusals
 
 
 def realizations(verdicts, **columns):
-    """Two realizations for each instance, from pairs of verdicts."""
+    """Two realizations of each instance, from pairs of labels."""
     n = len(verdicts)
     return pd.DataFrame(
         {
@@ -27,7 +27,7 @@ def realizations(verdicts, **columns):
     data=st.data(),
 )
 @settings(deadline=None)
-def test_surface_accuracy_is_the_mean_of_two_verdicts(verdicts, data):
+def test_surface_accuracy_is_the_mean_of_two_labels(verdicts, data):
     frame = realizations(verdicts)
     order = data.draw(st.permutations(range(len(frame))))
 
@@ -39,7 +39,7 @@ def test_surface_accuracy_is_the_mean_of_two_verdicts(verdicts, data):
     assert shuffled["accuracy"].tolist() == rows["accuracy"].tolist()
 
 
-def test_models_of_a_long_frame_are_kept_apart_and_columns_carried_along():
+def test_models_of_a_long_frame_are_separate_and_columns_are_kept():
     models = (("a", [(1, 0)]), ("b", [(1, 1)]))
     frame = pd.concat([realizations(pair, model=model, entity=7) for model, pair in models])
     frame["model"] = frame["model"].astype("category")
@@ -54,30 +54,30 @@ def test_models_of_a_long_frame_are_kept_apart_and_columns_carried_along():
 
 
 @pytest.mark.parametrize("gap", ["row", "verdict"])
-def test_instances_without_both_verdicts_are_left_out_with_a_warning(gap):
+def test_instances_without_both_labels_are_excluded_with_a_warning(gap):
     frame = realizations([(1, 0), (1, None), (0, 0)])
     if gap == "row":
         frame = frame.drop(index=3)
 
-    with pytest.warns(UnscoredWarning, match="1 of 3 surface instances lack a verdict under a"):
+    with pytest.warns(UnscoredWarning, match="1 of 3 surface instances lack a label under a"):
         rows = surface_accuracy(frame)
 
     assert rows["accuracy"].tolist() == [0.5, 0.0]
     with pytest.raises(ValueError, match=r"1 of 3 surface instances lack.*missing='drop'"):
         surface_accuracy(frame, missing="raise")
-    with pytest.raises(TypeError, match="must be a pandas DataFrame, one row a question real"):
+    with pytest.raises(TypeError, match="must be a pandas DataFrame, one row per question real"):
         surface_accuracy([{"item": 1}])
 
 
 test_surface_accuracy_rejects_bad_arguments = refusals(
     lambda change, options: surface_accuracy(realizations([(1, 0)]).assign(**change), **options),
-    ({"correct": [1, 2]}, {}, r"correct\[1\] must lie in \[0, 1\]; got 2"),
+    ({"correct": [1, 2]}, {}, r"correct\[1\] must be in \[0, 1\]; got 2"),
     ({"correct": ["yes", "no"]}, {}, TypeError, r"correct\[0\] is 'yes'"),
     ({"surface": ["a", None]}, {}, "column 'surface' is missing in row 1"),
     ({"template": [None, "x"]}, {}, "column 'template' is missing in row 0"),
-    ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' is not in the frame"),
+    ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' not found; pass"),
     ({}, {"instance": []}, "instance must name at least one column"),
-    ({}, {"instance": ["surface", "surface"]}, "instance names a column twice"),
+    ({}, {"instance": ["surface", "surface"]}, "instance contains a column twice"),
     ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
     ({"accuracy": [1, 1]}, {"keep": ["accuracy"]}, "'accuracy' has the name of"),
     ({"n": [1, 2]}, {"keep": ["n"]}, "'n' has 2 values within the instance"),

@@ -14,7 +14,7 @@ N = 200
 
 
 def answers(seed=0, n_facts=1500, slopes=(0.3, 0.1), spread=0.0):
-    """Scores of two answers a fact, verdicts whose log odds rise by the slopes, and the facts."""
+    """Scores of two answers per fact, labels with log odds linear in the scores, and the facts."""
     rng = np.random.default_rng(seed)
     fact = np.repeat(np.arange(n_facts), 2)
     first = rng.uniform(3, 14, n_facts)[fact]
@@ -68,8 +68,8 @@ SCORES, CORRECT, FACT = answers(5, n_facts=N)
     ("change", "message"),
     [
         ({"correct": np.ones(2 * N)}, "all answers are equal"),
-        ({"correct": SCORES[:, 0] > 9}, "the terms separate right from wrong"),
-        ({"correct": CORRECT | (FACT % 2 == 0)}, "the terms separate right from wrong"),
+        ({"correct": SCORES[:, 0] > 9}, "the terms separate correct from incorrect"),
+        ({"correct": CORRECT | (FACT % 2 == 0)}, "the terms separate correct from incorrect"),
         ({"scores": SCORES[:, [0, 0, 2]]}, "linear function of the"),
         ({"scores": np.zeros(2 * N)}, "a term is constant"),
         ({"clusters": FACT % 4}, "4 clusters for 4 terms"),
@@ -100,14 +100,14 @@ def test_missing_statsmodels_names_its_extra(monkeypatch):
 test_correctness_regression_rejects_bad_arguments = refusals(
     lambda scores, correct, options: correctness_regression(scores, correct, **options),
     ([0.0, np.nan, 1.0], [True, False, True], {}, r"scores\[1, 0\] is not finite"),
-    ([0.0, 1.0], [True, False], {"names": ["a", "b"]}, "names must name 1 scores; got 2"),
-    ([0.0, 1.0], [True, False], {"confidence": 95}, "confidence must lie strictly"),
-    ([0.0, 1.0], [True, 2], {}, r"correct\[1\] is 2, which is no verdict"),
+    ([0.0, 1.0], [True, False], {"names": ["a", "b"]}, "names must have 1 entries; got 2"),
+    ([0.0, 1.0], [True, False], {"confidence": 95}, "confidence must be strictly"),
+    ([0.0, 1.0], [True, 2], {}, r"correct\[1\] is 2, which is not a correctness label"),
     ([0.0, 1.0], [True, False], {"clusters": ["a"]}, "got 1 labels for 2"),
 )
 
 
-def test_a_giant_cluster_costs_degrees_of_freedom():
+def test_a_large_cluster_reduces_degrees_of_freedom():
     """A fact with a quarter of the rows: 1 / (1/4^2 + 45 / 60^2) - 1 degrees, not 45."""
     rng = np.random.default_rng(0)
     score = rng.normal(size=60)

@@ -1,4 +1,4 @@
-"""Rates with a judge's errors taken out."""
+"""Rates corrected for the errors of an LLM judge."""
 
 import math
 
@@ -35,13 +35,13 @@ def corrected(short, long, short_error, long_error, resamples=20, rng=0, **optio
 
 
 def plain_scores(short, long):
-    """The scores of verdicts as they are."""
+    """The uncorrected scores of labels."""
     shares = topic_shares(topic_counts(short, long, missing="raise"))
     return {name: float(score(shares).mean()) for name, score in SCORES.items()}
 
 
 def through(verdicts, sensitivity, specificity, rng):
-    """Send true verdicts through an erring judge."""
+    """Apply the errors of a judge to true labels."""
     right = rng.random(verdicts.shape) < sensitivity
     wrong = rng.random(verdicts.shape) < 1 - specificity
     return np.where(verdicts, right, wrong)
@@ -66,8 +66,8 @@ def test_perfect_judges_change_nothing():
     assert (found["n_topics"], found["n_missing"]) == (40, 0)
 
 
-def test_the_truth_comes_back_from_an_erring_judge():
-    """Bias of the judged scores is taken out, and intervals nearly keep their level."""
+def test_true_scores_are_recovered_from_a_judge_with_errors():
+    """The bias of scores is corrected, and intervals have nearly nominal coverage."""
     covered = np.zeros(4)
     judged_bias, corrected_bias = [], []
     n_worlds = 60
@@ -101,8 +101,8 @@ def test_the_truth_comes_back_from_an_erring_judge():
     assert (covered / n_worlds >= 0.85).all()
 
 
-def test_a_judge_no_better_than_chance_says_nothing_and_one_topic_has_no_interval():
-    with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
+def test_a_judge_not_better_than_chance_gives_nan_and_one_topic_no_interval():
+    with pytest.warns(UndefinedMetricWarning, match="not better than chance"):
         result = corrected([[1, 0], [1, 1]], [[1, 0], [0, 1]], judge(5, 5, 5, 5), ERRING)
     assert math.isnan(result["alignment"])
     with pytest.warns(UndefinedMetricWarning, match="one topic"):
@@ -111,8 +111,8 @@ def test_a_judge_no_better_than_chance_says_nothing_and_one_topic_has_no_interva
     assert math.isnan(result["alignment_low"])
 
 
-def test_errors_that_do_not_fit_are_told():
-    """A judge said to invent many right answers cannot have seen so few."""
+def test_impossible_errors_are_marked():
+    """A judge with many false positives cannot label so few answers correct."""
     inventive = judge(100, 0, 40, 60)
 
     result = corrected([[0, 0, 0, 0, 1]] * 20, [[0, 0, 0, 1, 0]] * 20, inventive, inventive)
@@ -129,13 +129,13 @@ test_what_defines_no_rate_is_refused = refusals(
     (
         (judge(99, 1, 1, 99), judge(7, 3, 3, 7)),
         lambda *errors: corrected([[1, 0]] * 9, [[1, 1]] * 9, *errors, error_correlation=0.9),
-        r"error_correlation is 0.9, but .* to 0.154 only",
+        r"error_correlation is 0.9, but .* only .* to 0.154",
     ),
 )
 
 
-def test_correlated_errors_are_taken_out_when_told():
-    """A judge who errs on a fact both times or not at all makes verdicts agree too often."""
+def test_correlated_errors_are_corrected_if_given():
+    """A judge with errors on the same facts in both answers makes labels agree too often."""
     rng = np.random.default_rng(8)
     short = rng.random((4000, 5)) < 0.6
     long = np.where(rng.random((4000, 5)) < 0.7, short, rng.random((4000, 5)) < 0.5)

@@ -41,22 +41,22 @@ def test_the_judge_of_slaq_is_within_its_interval():
     assert result["accuracy_high"] == pytest.approx(0.9476, abs=5e-4)
 
 
-def test_judge_agreement_drops_missing_verdicts_with_a_count_or_rejects_them():
+def test_judge_agreement_drops_missing_labels_with_a_count_or_rejects_them():
     human, judge = [1, 0, 1, 0, None, 1], [1, 0, None, 0, 1, 1]
     with pytest.warns(UnscoredWarning, match="2 of 6"):
         result = judge_agreement(human, judge, missing="drop", intervals=FEW)
 
     assert (result["accuracy"], result["n_missing"], result["n"]) == (1.0, 2, 4)
-    with pytest.raises(ValueError, match="has no verdict"):
+    with pytest.raises(ValueError, match="has no label"):
         judge_agreement([1, 0], [1, None])
     with (
         pytest.warns(UnscoredWarning, match="2 of 2"),
-        pytest.raises(ValueError, match="nothing to compare"),
+        pytest.raises(ValueError, match="both a human label and a label"),
     ):
         judge_agreement([1, None], [None, 0], missing="drop")
 
 
-def test_labels_of_one_kind_leave_a_rate_undefined():
+def test_labels_of_one_kind_make_a_rate_undefined():
     with (
         pytest.warns(UndefinedMetricWarning, match="specificity is undefined"),
         pytest.warns(UndefinedMetricWarning, match="kappa is undefined"),

@@ -15,7 +15,7 @@ def rates_of(cells):
 
 
 def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
-    """Raw accuracy weighs two negatives a positive, balanced accuracy one class as the other."""
+    """Raw accuracy has two negatives per positive, balanced accuracy equal class weights."""
     published = golden_rows(data_files, "redirectqa_table7_entity_linking.csv")
 
     for row in published:
@@ -29,7 +29,7 @@ def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
 
 @given(cells=st.tuples(*[st.integers(1, 60)] * 4), weight=st.integers(2, 5), yes=st.booleans())
 @settings(deadline=None)
-def test_rates_are_bounded_and_balanced_accuracy_is_free_of_prevalence(cells, weight, yes):
+def test_rates_are_bounded_and_balanced_accuracy_is_independent_of_prevalence(cells, weight, yes):
     rates = rates_of(cells)
     more_negatives = rates_of((*cells[:2], *(weight * cell for cell in cells[2:])))
 
@@ -48,7 +48,7 @@ def test_group_without_negatives_is_nan_with_a_warning():
     frame = pd.DataFrame({"item": 1, "kind": kinds, "correct": verdicts})
 
     with (
-        pytest.warns(UnscoredWarning, match="1 of 30 linking examples lack a verdict"),
+        pytest.warns(UnscoredWarning, match="1 of 30 linking examples lack a label"),
         pytest.warns(UndefinedMetricWarning, match="balanced_accuracy"),
     ):
         row = linking_by(frame[frame["kind"] == "positive"], cluster=None).iloc[0]

@@ -38,7 +38,7 @@ def flips_of(rng, own, sizes):
 
 
 def naive(a, b, rate):
-    """Difference and cluster jackknife error, one cluster left out at a time."""
+    """Difference and cluster jackknife error, one cluster omitted at a time."""
 
     def difference(kept):
         return float(rate(a[kept].sum(axis=0))) - float(rate(b[kept].sum(axis=0)))
@@ -49,7 +49,7 @@ def naive(a, b, rate):
     return difference(clusters >= 0), math.sqrt((len(a) - 1) / len(a) * total)
 
 
-def test_contrast_of_a_statistic_of_ones_own_agrees_with_a_naive_jackknife():
+def test_contrast_of_a_custom_statistic_agrees_with_a_naive_jackknife():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 4, (15, 4)), rng.integers(0, 3, (15, 4))
 
@@ -85,7 +85,7 @@ def test_contrast_of_many_clusters_agrees_with_a_naive_jackknife(rate):
         )
 
 
-def test_contrast_of_apart_groups_of_single_pairs_agrees_with_newcombe():
+def test_contrast_of_disjoint_groups_of_single_pairs_agrees_with_newcombe():
     """Newcombe 1998, table II, method 10, with t of very many clusters for the normal quantile."""
     n = 4000
     rows = np.arange(n)[:, None]
@@ -101,7 +101,7 @@ def test_contrast_of_apart_groups_of_single_pairs_agrees_with_newcombe():
 
 @pytest.mark.parametrize("rate", ["flip_rate", "first_accuracy", "kappa"])
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_p_values_go_with_intervals(rate):
+def test_p_values_agree_with_intervals(rate):
     """At the level 1 - p the interval ends at 0, and at 1 - 2 p of equivalence at the margin."""
     rng = np.random.default_rng(6)
     own, a = drawn(rng, 40, 0.3, 0.3, 4)
@@ -121,8 +121,8 @@ def test_p_values_go_with_intervals(rate):
     assert max(ends[1]) == pytest.approx(margin, abs=1e-6)
 
 
-def test_groups_without_a_flip_are_not_certain():
-    """Ten clusters without a flip do not show that there is none."""
+def test_groups_without_a_flip_have_an_interval_with_a_width():
+    """Ten clusters without a flip are not evidence that there are none."""
     nothing = np.tile([5, 0, 0, 0], (10, 1))
 
     result = contrast(nothing, nothing, margin=0.05)
@@ -139,7 +139,7 @@ def test_groups_without_a_flip_are_not_certain():
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 @pytest.mark.parametrize("kind", ["shared", "apart", "few"])
 def test_contrast_keeps_its_level(kind):
-    """Without a difference p falls to 0.05 in at most one of twenty data sets."""
+    """Without a difference p is at most 0.05 in at most one of twenty data sets."""
     rejected, rng = 0, np.random.default_rng(20)
     for _ in range(250):
         own, a = drawn(rng, 20, 0.3, 0.3, 4)
@@ -156,7 +156,7 @@ def test_contrast_keeps_its_level(kind):
     assert kind == "few" or rejected >= 3
 
 
-def test_models_that_flip_almost_alike_have_an_interval_that_covers():
+def test_models_with_nearly_equal_flips_have_an_interval_that_covers():
     """A model and its copy with one change in 200 pairs: a difference is rare, not impossible."""
     rng, held = np.random.default_rng(7), 0
     rows = pd.DataFrame({"pair": range(200), "item": np.arange(200) // 5})
@@ -241,7 +241,7 @@ def test_another_model_changes_no_row(frame):
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 @settings(deadline=None, max_examples=60)
 @given(counts=cells, random=st.randoms(use_true_random=False))
-def test_contrast_turns_by_swapping_and_is_free_of_order(counts, random):
+def test_contrast_changes_sign_by_swapping_and_is_independent_of_order(counts, random):
     other = counts[::-1]
     order = list(range(len(counts)))
     random.shuffle(order)
@@ -268,11 +268,11 @@ def test_groups_that_cannot_be_compared_are_named(frame):
     assert alone["difference"] == pytest.approx(0.25)
     # Ids that name other pairs in each model leave nothing to compare.
     frame["pair"] = frame["model"] + frame["pair"]
-    with pytest.warns(UndefinedMetricWarning, match="1 couples of groups share no pair"):
+    with pytest.warns(UndefinedMetricWarning, match="1 couples of groups have no pair"):
         assert contrasts_by(frame, between="model", pair="pair").empty
 
 
-def test_contrasts_with_a_reference_are_against_it_and_corrected_by_rate(frame):
+def test_contrasts_with_a_reference_are_corrected_by_rate(frame):
     rows = contrasts_by(
         frame, between="types", reference="error", rate=["flip_rate", "consistency"]
     )
@@ -289,25 +289,25 @@ ONE = [[1] * 4]
 test_contrast_rejects_bad_input = refusals(
     lambda a, b, options: contrast(a, b, **options),
     ([[1, 0, 0]], [[1, 0, 0]], {}, r"counts_a must have shape \(n_clusters, 4\)"),
-    (ONE, ONE * 2, {}, "must hold the same clusters row by row"),
+    (ONE, ONE * 2, {}, "must have the same clusters in the same rows"),
     (ONE, [[-1] * 4], {}, r"counts_b must be counts of at least 0; row 0"),
-    ([["a"] * 4], ONE, {}, TypeError, "counts_a must hold numbers"),
+    ([["a"] * 4], ONE, {}, TypeError, "counts_a must contain numbers"),
     (ONE, ONE, {"rate": "flips"}, "rate must be among consistency"),
     (ONE, ONE, {"margin": 0}, "margin must be above 0"),
-    (ONE, ONE, {"confidence": 2}, "confidence must lie"),
+    (ONE, ONE, {"confidence": 2}, "confidence must be"),
 )
 
 
 test_contrasts_by_rejects_bad_options = refusals(
     lambda frame, options: contrasts_by(frame, **{"between": "types"} | options),
-    ({"between": "kind"}, ColumnNotFoundError, "'kind' is not in the frame"),
+    ({"between": "kind"}, ColumnNotFoundError, "'kind' not found; pass"),
     ({"reference": "x"}, "reference must be one of the groups"),
     ({"rate": "x"}, "rate must be among"),
     ({"margin": -1}, "margin must be above 0"),
-    ({"pair": "pair"}, "stands more than once in group"),
+    ({"pair": "pair"}, "occurs more than once in group"),
     (
         {"between": "model", "pair": "pair", "cluster": "model"},
-        "120 pairs belong to another cluster in one group",
+        "120 pairs belong to different clusters in two groups",
     ),
     fixture="frame",
 )

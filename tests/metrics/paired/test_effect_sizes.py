@@ -25,7 +25,7 @@ def test_cohen_kappa_agrees_with_worked_examples(counts, kappa):
 @settings(deadline=None)
 @given(counts=st.tuples(*[st.integers(0, 50)] * 4))
 def test_kappa_agrees_with_scikit_learn_and_its_definition(counts):
-    """(p_o - p_e) / (1 - p_e); swapping the conditions, or right and wrong, changes nothing."""
+    """(p_o - p_e) / (1 - p_e); swapping conditions, or correct and incorrect, changes nothing."""
     metrics = pytest.importorskip("sklearn.metrics")
     a, b, c, d = counts
     n = a + b + c + d
@@ -66,8 +66,8 @@ def test_discordant_odds_ratio_agrees_with_statsdirect():
 
 @settings(deadline=None)
 @given(b=st.integers(0, 400), c=st.integers(0, 400), confidence=st.sampled_from([0.8, 0.95, 0.99]))
-def test_odds_agree_with_scipy_and_turn_by_swapping(b, c, confidence):
-    """The bounds are the odds at scipy's, and leave out 1 where the exact test rejects."""
+def test_odds_agree_with_scipy_and_are_inverted_by_swapping(b, c, confidence):
+    """The bounds are the odds at scipy's, and exclude 1 if the exact test rejects."""
     assume(b + c > 0)
     share = stats.binomtest(b, b + c).proportion_ci(confidence)
 
@@ -98,8 +98,8 @@ test_effect_sizes_reject_bad_input = refusals(
         TypeError,
         "must be a PairedTable or counts of the shape .2, 2.; got list",
     ),
-    (lambda: kappa_of_counts(3.0), "four cells along the last axis"),
-    (lambda: kappa_of_counts([1, 2, 3]), "four cells along the last axis"),
+    (lambda: kappa_of_counts(3.0), "length four along the last axis"),
+    (lambda: kappa_of_counts([1, 2, 3]), "length four along the last axis"),
     (lambda: discordant_odds_ratio([1, 2, 3, 4]), TypeError, "got list of the shape"),
-    (lambda: discordant_odds_ratio(table(1, 2), confidence=1), "confidence must lie strictly"),
+    (lambda: discordant_odds_ratio(table(1, 2), confidence=1), "confidence must be strictly"),
 )

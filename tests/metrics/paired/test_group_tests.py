@@ -54,8 +54,8 @@ def test_swapping_the_groups_changes_the_sign(data):
 @pytest.mark.parametrize(
     ("values", "members", "options", "reason"),
     [
-        ([0.5, 0.5] * 8, [1, 0] * 8, {}, "alike in all clusters"),
-        ([0.5, 0.7] * 8, [1, 0] * 8, {}, "alike in all clusters"),
+        ([0.5, 0.5] * 8, [1, 0] * 8, {}, "equal in all clusters"),
+        ([0.5, 0.7] * 8, [1, 0] * 8, {}, "equal in all clusters"),
         ([1.0, 2.0, 3.0], [1, 0, 0], {"cluster": ["t"] * 3}, "of clusters 1, minimum 4"),
         ([1.0, 2.0], [1, 1], {}, "no stratum contains both kinds of rows"),
         ([1.0, 2.0], [1, 0], {"strata": ["a", "b"]}, "no stratum contains both kinds of rows"),
@@ -69,7 +69,7 @@ def test_undefined_intervals_are_nan_with_a_reason(values, members, options, rea
 
 
 def test_t_of_single_rows_agrees_with_scipy():
-    """Equally many independent rows: Student's test, with its degrees less one."""
+    """Groups of equal size with independent rows: Student's test, with one degree less."""
     rng = np.random.default_rng(2)
     first, second = rng.normal(0.4, 1.0, (2, 30))
 
@@ -94,18 +94,18 @@ def test_a_hundred_thousand_pairs_are_compared_at_once():
 
 test_group_difference_rejects_bad_input = refusals(
     lambda values, members, options: compared(values, members, **options),
-    ([1, np.nan], [1, 0], {}, r"value\[1\] is missing: leave the row out"),
+    ([1, np.nan], [1, 0], {}, r"value\[1\] is missing: drop the row"),
     ([1, np.inf], [1, 0], {}, r"value\[1\] is inf"),
-    ([1, "a"], [1, 0], {}, TypeError, r"value\[1\] is 'a', which is no number"),
+    ([1, "a"], [1, 0], {}, TypeError, r"value\[1\] is 'a', which is not a number"),
     ([1, 2], [1, None], {}, r"member\[1\] is missing"),
     ([1, 2], [1, 3], {}, r"member\[1\] is 3"),
     ([1, 2], [1, 0], {"strata": ["a", None]}, "'strata' has no"),
-    ([1, 2], [1, 0], {"confidence": 95}, "confidence must lie"),
+    ([1, 2], [1, 0], {"confidence": 95}, "confidence must be"),
 )
 
 
-def test_t_under_strata_is_the_regression_with_an_intercept_a_stratum():
-    """Models that differ in level and in share of the group show no difference."""
+def test_t_under_strata_is_the_regression_with_an_intercept_per_stratum():
+    """Models that differ in level and in group size give no difference."""
     rng = np.random.default_rng(3)
     model = np.repeat([0, 1, 2], 400)
     topic = np.tile(np.repeat(np.arange(40), 10), 3)

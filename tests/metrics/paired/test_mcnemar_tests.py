@@ -44,7 +44,7 @@ def test_mcnemar_agrees_with_reference_values(b, c, method, statistic, p_value):
 
 
 @pytest.mark.parametrize("method", ["auto", *METHODS])
-def test_mcnemar_of_equal_counts_is_certain(method):
+def test_mcnemar_of_equal_counts_has_p_one(method):
     assert mcnemar(discordant(0, 0), method=method) == (0.0, 1.0)
     assert mcnemar(discordant(30, 30), method=method)[1] == pytest.approx(1.0)
 
@@ -155,7 +155,7 @@ def test_statistics_agree_with_durkalski_2003(counts, obuchowski, durkalski, dig
 
 
 def naive(counts, method):
-    """Loop over clusters in the words of the two papers."""
+    """Loop over clusters, following the text of the two papers."""
     kept = [row for row in counts if sum(row)]
     sizes = [sum(row) if method == "durkalski" else 1 for row in kept]
     differences = [(row[1] - row[2]) / size for row, size in zip(kept, sizes, strict=True)]
@@ -187,7 +187,7 @@ def test_clustered_mcnemar_agrees_with_a_naive_loop(counts, method):
 
 @settings(deadline=None)
 @given(cells=st.lists(st.integers(0, 3), min_size=2, max_size=40))
-def test_one_pair_a_cluster_is_the_plain_test(cells):
+def test_one_pair_per_cluster_gives_the_unclustered_test(cells):
     """With clusters of one pair Durkalski's statistic is McNemar's, Obuchowski's (K-1)/K of it."""
     counts = np.eye(4, dtype=int)[cells]
     plain = mcnemar(table_of(counts.sum(axis=0)), method="uncorrected")
@@ -216,8 +216,8 @@ test_tests_of_equal_accuracy_reject_bad_input = refusals(
     (clustered_mcnemar, [[1, -1, 0, 0]], {}, r"row 0 is \[1, -1, 0, 0\]"),
     (clustered_mcnemar, [[1, 0, 0, 0], [0, 0.5, 0, 0]], {}, "row 1 is"),
     (clustered_mcnemar, [[1, np.nan, 0, 0]], {}, "row 0 is"),
-    (clustered_mcnemar, [[0, 0, 0, 0]], {}, "hold no pair"),
-    (clustered_mcnemar, np.empty((0, 4)), {}, "hold no pair"),
+    (clustered_mcnemar, [[0, 0, 0, 0]], {}, "contain no pair"),
+    (clustered_mcnemar, np.empty((0, 4)), {}, "contain no pair"),
     (clustered_mcnemar, [["a", "b", "c", "d"]], {}, TypeError, "whole numbers"),
     (clustered_mcnemar, [[1, 1, 0, 0]], {"method": "yang"}, "got 'yang'"),
     (mcnemar, discordant(1, 2), {"method": "yates"}, "method must.*got 'yates'"),

@@ -54,7 +54,7 @@ def test_holm_agrees_with_statsmodels(p_values):
 
 @settings(deadline=None)
 @given(p_values=p_lists, method=st.sampled_from(METHODS), data=st.data())
-def test_adjustment_is_monotone_and_free_of_order(p_values, method, data):
+def test_adjustment_is_monotone_and_independent_of_order(p_values, method, data):
     """Order is kept, permuting commutes with it, and a missing p-value does not count."""
     order = data.draw(st.permutations(range(len(p_values))))
     raw = np.asarray(p_values, dtype=float)
@@ -76,7 +76,7 @@ def test_adjustment_is_monotone_and_free_of_order(p_values, method, data):
         assert adjusted == pytest.approx(expected, abs=1e-12)
 
 
-def test_families_of_a_table_are_adjusted_apart():
+def test_families_of_a_table_are_adjusted_separately():
     rng = np.random.default_rng(2)
     rows = pd.DataFrame({"model": rng.choice(["a", "b"], 20), "p_value": rng.random(20)})
 
@@ -98,15 +98,15 @@ test_adjustment_rejects_bad_input = refusals(
     lambda call, argument, options: call(
         argument, **({"column": "p"} | options if call is with_adjusted_p_values else options)
     ),
-    (adjust_p_values, [0.5, 1.5], {}, r"p_values\[1\] must lie in \[0, 1\]; got"),
+    (adjust_p_values, [0.5, 1.5], {}, r"p_values\[1\] must be in \[0, 1\]; got"),
     (adjust_p_values, [-0.1], {}, r"p_values\[0\]"),
     (adjust_p_values, [[0.1]], {}, "one-dimensional"),
     (adjust_p_values, [0.1], {"method": "bonferroni"}, "'holm', 'benjamini-hoch"),
-    (with_adjusted_p_values, ROWS, {"column": "q"}, ColumnNotFoundError, "'q' is not in the"),
-    (with_adjusted_p_values, ROWS, {"within": "m"}, ColumnNotFoundError, "'m' is not in the"),
+    (with_adjusted_p_values, ROWS, {"column": "q"}, ColumnNotFoundError, "'q' not found"),
+    (with_adjusted_p_values, ROWS, {"within": "m"}, ColumnNotFoundError, "'m' not found"),
     # A test in two families would be adjusted in whichever comes last.
-    (with_adjusted_p_values, ROWS, {"within": "list"}, "of within holds lists"),
-    (with_adjusted_p_values, ROWS, {"within": "gap"}, "has empty cells besides"),
+    (with_adjusted_p_values, ROWS, {"within": "list"}, "of within contains lists"),
+    (with_adjusted_p_values, ROWS, {"within": "gap"}, "has empty cells and also"),
 )
 
 

@@ -41,7 +41,7 @@ TYPES = {"from misspellings": "Typical_Errors"}
 
 
 def outcomes(seed=0, n=800):
-    """Pairs of facts that share verdicts, with one to three categories, twice some of them."""
+    """Pairs of facts with correlated labels, with one to three categories, some repeated."""
     rng = np.random.default_rng(seed)
     fact = rng.integers(0, n // 2, n)
     known = rng.random(n // 2)[fact]
@@ -68,7 +68,7 @@ def frame():
 
 
 def named_rows(n=60):
-    """Pairs that a prompt names, of facts that have several."""
+    """Pairs identified by a prompt, of facts with several."""
     rng = np.random.default_rng(4)
     return pd.DataFrame(
         {
@@ -110,7 +110,7 @@ LABELLED = st.tuples(
 @settings(deadline=None, max_examples=25)
 @given(st.lists(LABELLED, min_size=1, max_size=30))
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_intervals_of_paired_by_hold_their_bounds(rows):
+def test_intervals_of_paired_by_are_within_their_bounds(rows):
     frame = pd.DataFrame(rows, columns=["label", "first_correct", "second_correct", "item"])
 
     result = paired_by(frame, by="label")
@@ -138,7 +138,7 @@ _CELLS_OF_LABELS = st.one_of(
 @settings(deadline=None, max_examples=60)
 @given(rows=st.lists(st.tuples(_CELLS_OF_LABELS, st.sampled_from("xy"), _CELLS_OF_LABELS)))
 def test_groups_agree_with_a_loop_over_labels(rows):
-    """Whatever mix of labels and lists columns hold, each row is in the groups that it names."""
+    """For any mix of labels and lists, each row is in the groups of its labels."""
     frame = pd.DataFrame(rows, columns=["p", "q", "r"], dtype=object)
 
     def labels(cell):
@@ -157,8 +157,8 @@ def test_groups_agree_with_a_loop_over_labels(rows):
 
 @settings(deadline=None)
 @given(b=st.integers(0, 20), c=st.integers(0, 20), same=st.integers(1, 20))
-def test_exact_test_brings_its_own_interval(b, c, same):
-    """Clopper and Pearson's of the flips, which leaves out 0 exactly where the test rejects."""
+def test_exact_test_has_its_own_interval(b, c, same):
+    """Clopper and Pearson's of the flips, which excludes 0 exactly if the test rejects."""
     first, second = [1] * b + [0] * c + [1] * same, [0] * b + [1] * c + [1] * same
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -176,7 +176,7 @@ def test_exact_test_brings_its_own_interval(b, c, same):
 
 @pytest.mark.parametrize("method", ["auto", "percentile"])
 def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame, method):
-    """One group is what the array form gives, up to the noise of resampling."""
+    """One group equals the result for arrays, up to resampling noise."""
     counts = cluster_counts(frame["first_correct"], frame["second_correct"], clusters=frame["item"])
 
     row = paired_by(frame, intervals=Intervals(confidence=0.8, method=method)).iloc[0]
@@ -190,7 +190,7 @@ def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame, method):
 
 
 def test_resamples_follow_the_seed_and_the_labels_of_groups(frame):
-    """Generators in one state give one result and move on; groups have streams of their own."""
+    """Generators in one state give one result and advance; groups have separate streams."""
     twice = frame.assign(group=[["a", "b"]] * len(frame))
 
     def drawn(rng):
@@ -208,8 +208,8 @@ def test_resamples_follow_the_seed_and_the_labels_of_groups(frame):
     assert (one["consistency"] == other["consistency"]).all()
 
 
-def test_rates_of_ones_own_stand_in_the_order_given(frame):
-    """All rates of a group share resamples, so leaving some out changes nothing in the rest."""
+def test_custom_rates_are_in_the_given_order(frame):
+    """All rates of a group share resamples, so omitting some does not change the others."""
     rates = {"kappa": kappa_of_counts, "flip_rate": PAIRED_RATES["flip_rate"]}
     drawn = Intervals(method="percentile", resamples=200)
 
@@ -249,14 +249,14 @@ def test_the_test_of_a_group_is_that_of_its_counts(frame, test):
         assert math.isnan(row["accuracy_difference_low"]) == (form not in ("t", "exact"))
 
 
-def test_a_pair_stands_once_in_a_group(frame):
-    """A pair may stand in several groups, but only once in each."""
+def test_a_repeated_pair_in_a_group_raises_an_error(frame):
+    """A pair may be in several groups, but only once in each."""
     models = pd.concat([frame.assign(model="a"), frame.assign(model="b")], ignore_index=True)
     doubled = pd.concat([models, models.iloc[[900]]], ignore_index=True)
 
     assert len(paired_by(models, by="model", pair="pair")) == 2
     assert len(paired_by(frame, by="category", pair="pair")) == 4
-    with pytest.raises(ValueError, match=r"'pair' holds 'pair-0' more than once in the frame"):
+    with pytest.raises(ValueError, match=r"'pair' contains 'pair-0' more than once in the frame"):
         paired_by(models, pair="pair")
     with pytest.raises(ValueError, match=r"'pair-100' more than once in group model='b' \(1 rows"):
         paired_by(doubled, by="model", pair="pair")
@@ -264,11 +264,11 @@ def test_a_pair_stands_once_in_a_group(frame):
 
 test_paired_by_rejects_options_out_of_range = refusals(
     lambda frame, options: paired_by(frame, **options),
-    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'item'"),
+    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' not found; pass .*item"),
     ({"repeat": "item"}, "repeat needs pair"),
     ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
-    ({"rates": {"n": kappa_of_counts}}, "column of the result twice: 'n'"),
-    ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, "twice: 'k_low'"),
+    ({"rates": {"n": kappa_of_counts}}, "repeats a column of the result: 'n'"),
+    ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, "column of the result: 'k_low'"),
     fixture="frame",
 )
 
@@ -279,8 +279,8 @@ def few(first, second, **columns):
     return pd.DataFrame({"first_correct": first, "second_correct": second} | facts)
 
 
-def test_rows_that_nothing_names_may_repeat():
-    """Verdicts, facts and groups are shared; a name that has two verdicts names no row."""
+def test_rows_without_an_identifier_may_repeat():
+    """Labels, facts and groups are shared; a name with two labels identifies no row."""
     rows = named_rows()
     verdicts = rows[["item", "first_correct", "second_correct"]].assign(item=1)
     other = rows.assign(prompt="the same", item=1, second_correct=~rows["second_correct"])
@@ -330,7 +330,7 @@ def test_labels_of_every_type_are_read_and_sorted(values, labels, sizes):
 test_empty_cells_besides_their_name_are_refused = refusals(
     lambda labels: paired_by(few([1] * 4, [0, 1, 0, 1], label=labels), by="label", cluster=None),
     *(
-        (labels, "column 'label' has empty cells besides the label 'none'")
+        (labels, "column 'label' has empty cells and also the label 'none'")
         for labels in (
             ["none", None, "a", "a"],
             pd.Categorical(["none", None, "a", "a"]),
@@ -342,8 +342,8 @@ test_empty_cells_besides_their_name_are_refused = refusals(
 )
 
 
-def test_gaps_are_counted_and_change_nothing_else(frame):
-    """A row without a label turns whole numbers into floats; one without a verdict is left out."""
+def test_missing_labels_are_counted_and_change_nothing_else(frame):
+    """A row without a group turns integers into floats; one without a label is excluded."""
     gap = frame.iloc[[0]].assign(template=np.nan, item="Q0")
     with_gap = pd.concat([frame, gap, gap.assign(item="Q1")], ignore_index=True)
     unscored = frame.astype({"second_correct": object})
@@ -351,7 +351,7 @@ def test_gaps_are_counted_and_change_nothing_else(frame):
 
     with pytest.warns(UndefinedMetricWarning, match="template='none'"):
         labelled = paired_by(with_gap, by="template")
-    with pytest.warns(UnscoredWarning, match="40 of 800 pairs lack a verdict") as caught:
+    with pytest.warns(UnscoredWarning, match="40 of 800 pairs lack a label") as caught:
         scored = paired_by(unscored, by="template")
 
     expected = paired_by(frame, by="template").drop(columns="template")
@@ -362,7 +362,7 @@ def test_gaps_are_counted_and_change_nothing_else(frame):
 
 
 @pytest.mark.parametrize("test", ["auto", "exact", "corrected", "mid-p", "obuchowski"])
-def test_group_without_pairs_is_no_test(test):
+def test_group_without_pairs_has_no_test(test):
     """Its row remains, and its p-value is NaN and does not count when others are adjusted."""
     first, second = [1, 1, 0] * 10 + [1, 0, 0] * 10, [0, 1, 0] * 10 + [0, 0, 0] * 10
     frame = few([*first, None], [*second, None], label=["a"] * 30 + ["b"] * 30 + ["empty"])
@@ -384,7 +384,7 @@ def test_group_without_pairs_is_no_test(test):
     assert adjusted.tolist()[:2] == alone.tolist()
 
 
-def test_undefined_numbers_are_named_in_one_warning():
+def test_undefined_numbers_are_listed_in_one_warning():
     frame = few([0, 0, 1, 0], [0, 1, 1, 0], label=[*"aabb"], item=[1, 2, 3, 3])
 
     with pytest.warns(UndefinedMetricWarning, match="undefined") as caught:
@@ -404,7 +404,7 @@ def test_undefined_numbers_are_named_in_one_warning():
 
 
 def test_undefined_resamples_are_counted():
-    """Ten facts, one of them right at first: a resample misses it with probability 0.9 ** 10."""
+    """Ten facts, one correct at first: a resample omits it with probability 0.9 ** 10."""
     frame = few([1] + [0] * 9, [1, 1] + [0] * 8)
 
     row = paired_by(frame, intervals=Intervals(method="percentile")).iloc[0]
@@ -416,8 +416,8 @@ def test_undefined_resamples_are_counted():
     assert (same["statistic"], same["p_value"]) == (0, 1)
 
 
-def test_auto_keeps_its_level_where_facts_repeat():
-    """A model that is right or wrong on a fact's redirects together, without a lean."""
+def test_auto_keeps_its_level_if_facts_repeat():
+    """A model that is correct or incorrect on all redirects of a fact, without asymmetry."""
     rejected, rates = {"auto": 0, "independent": 0}, {"flip_rate": PAIRED_RATES["flip_rate"]}
     for seed in range(300):
         rng = np.random.default_rng(seed)

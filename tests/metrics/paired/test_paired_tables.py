@@ -118,7 +118,7 @@ def test_conditional_rate_without_its_condition_is_nan_with_a_warning():
 @given(pairs=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
 @settings(deadline=None)
 def test_paired_table_agrees_with_a_naive_loop(pairs):
-    """Rates of arrays are those of the table, and swapping the conditions turns the difference."""
+    """Rates of arrays equal those of the table; swapping the conditions changes the sign."""
     naive = Counter(pairs)
     first, second = zip(*pairs, strict=True)
 
@@ -175,13 +175,13 @@ def test_paired_table_reads_every_common_form(first):
         np.ma.masked_array([1, 1, 0, 0], mask=[False, True, False, True]),
     ],
 )
-def test_paired_table_drops_missing_verdicts_with_a_count(first):
-    with pytest.warns(UnscoredWarning, match="2 of 4 pairs lack a verdict"):
+def test_paired_table_drops_missing_labels_with_a_count(first):
+    with pytest.warns(UnscoredWarning, match="2 of 4 pairs lack a label"):
         assert paired_table(first, [True] * 4, missing="drop").counts == (1, 0, 1, 0)
 
 
-def test_missing_verdicts_are_dropped_pairwise():
-    """A pair goes when either verdict is missing, and is counted once when both are."""
+def test_missing_labels_are_dropped_pairwise():
+    """A pair is dropped if either label is missing, and counted once if both are."""
     with pytest.warns(UnscoredWarning, match="3 of 4"):
         table = paired_table([1, None, 0, None], [None, 1, 0, None], missing="drop")
     with pytest.warns(UnscoredWarning, match="2 of 3 pairs"):
@@ -204,7 +204,7 @@ test_paired_table_rejects_bad_verdicts = refusals(
     lambda first, second=ONES, missing="raise", call=paired_table: call(
         first, second, missing=missing
     ),
-    ([1, 0, 2], ONES, "drop", r"first\[2\] is 2, which is no verdict"),
+    ([1, 0, 2], ONES, "drop", r"first\[2\] is 2, which is not a correctness label"),
     ([1.0, 0.5, 1.0], ONES, "drop", r"first\[1\] is 0\.5"),
     ([1.0, np.inf, 1.0], ONES, "drop", r"first\[1\] is inf"),
     ([True, "yes", False], ONES, "drop", r"first\[1\] is 'yes'"),
@@ -219,17 +219,17 @@ test_paired_table_rejects_bad_verdicts = refusals(
     (np.ma.masked_array([[1, 0]]), "first must be one-dimensional"),
     (ONES, ONES, "skip", "missing must be 'raise' or 'drop'; got 'skip'"),
     (ONES, ONES, "skip", consistency, "missing must be 'raise' or 'drop'; got 'skip'"),
-    (ONES, [1, None, np.nan], r"second\[1\] has no verdict \(in all 2 of 3.*drop"),
+    (ONES, [1, None, np.nan], r"second\[1\] has no label \(2 of 3.*drop"),
 )
 
 
 @pytest.mark.parametrize("bad", [1.0, "3", None, True, np.bool_(True), np.float64(2)])
-def test_table_rejects_what_is_no_count(bad):
+def test_table_rejects_values_that_are_not_counts(bad):
     with pytest.raises(TypeError, match="second_only must be an integer count"):
         PairedTable(both=1, first_only=2, second_only=bad, neither=3)
 
 
-def test_table_holds_plain_counts_and_is_frozen():
+def test_table_contains_python_integers_and_is_frozen():
     table = table_of(np.array([1, 2, 3, 4]))
 
     assert all(type(count) is int for count in table.counts)
@@ -270,7 +270,7 @@ def test_cluster_counts_agree_with_a_naive_loop(rows):
 
 @pytest.mark.parametrize("label", [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT])
 def test_cluster_counts_reject_missing_labels(label):
-    with pytest.raises(ValueError, match=r"clusters\[1\] is .*name it"):
+    with pytest.raises(ValueError, match=r"clusters\[1\] is .*fill it"):
         cluster_counts([1, 0], [1, 0], clusters=["a", label])
     with pytest.raises(ValueError, match="got 2 labels for 3 pairs"):
         cluster_counts([1, 0, 1], [1, 0, 1], clusters=["a", "b"])

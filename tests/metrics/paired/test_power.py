@@ -42,11 +42,11 @@ def test_required_pairs_agree_with_r(rare, ratio, options, pairs):
     significance=st.sampled_from([0.01, 0.05, 0.2]),
     effect=st.floats(0.5, 6.0),
 )
-@pytest.mark.filterwarnings("ignore:no difference can be found")
+@pytest.mark.filterwarnings("ignore:no difference can be detected")
 def test_difference_and_pairs_invert_each_other(rate, share, power, significance, effect):
-    """The pairs required for a difference find that difference, and one pair fewer does not.
+    """The required pairs detect the difference, and one pair fewer does not.
 
-    Below a power of 1/2 larger differences need not need fewer pairs in the approximation.
+    Below a power of 1/2 larger differences may need more pairs in the approximation.
     """
     options = {"discordant_rate": rate, "power": power}
     options |= {"significance": significance, "design_effect": effect}
@@ -73,16 +73,16 @@ def test_design_effect_divides_the_pairs():
 @pytest.mark.parametrize(
     ("n", "options"), [(0, {}), (1, {}), (5, {}), (3, {"discordant_rate": 1.0, "power": 0.9})]
 )
-def test_too_few_pairs_find_nothing(n, options):
+def test_too_few_pairs_detect_no_difference(n, options):
     with pytest.warns(UndefinedMetricWarning, match=f"{n} pairs .* are too few"):
         assert math.isnan(minimum_detectable_difference(n, **{"discordant_rate": 0.2} | options))
 
 
 OPTIONS = [
-    ({"discordant_rate": 0}, "discordant_rate must lie in"),
-    ({"discordant_rate": 1.2}, "discordant_rate must lie in"),
-    ({"power": 1}, "power must lie strictly"),
-    ({"significance": 0}, "significance must lie strictly"),
+    ({"discordant_rate": 0}, "discordant_rate must be in"),
+    ({"discordant_rate": 1.2}, "discordant_rate must be in"),
+    ({"power": 1}, "power must be strictly"),
+    ({"significance": 0}, "significance must be strictly"),
     ({"design_effect": 0}, "design_effect must be above 0"),
     ({"design_effect": math.nan}, "design_effect must be above 0"),
     # At a power of significance / 2 no pairs are needed, and below it fewer would do better.
@@ -94,7 +94,7 @@ test_power_rejects_options_out_of_range = refusals(
     lambda call, n, options: call(n, **{"discordant_rate": 0.2} | options),
     *((required_pairs, 0.01, *row) for row in OPTIONS),
     *((minimum_detectable_difference, 100, *row) for row in OPTIONS),
-    *((required_pairs, n, {}, "difference must lie betw") for n in (0.0, 0.3, math.nan)),
+    *((required_pairs, n, {}, "difference must be betw") for n in (0.0, 0.3, math.nan)),
     (minimum_detectable_difference, 100.5, {}, TypeError, "n_pairs must be an integer"),
 )
 
@@ -141,7 +141,7 @@ def test_design_effect_agrees_with_a_naive_loop(counts):
         ([[0, 0, 1, 0], [0, 0, 1, 1]], "consistency_given_first_correct"),
     ],
 )
-def test_design_effect_of_what_does_not_vary_is_undefined(counts, rate):
+def test_design_effect_of_a_constant_rate_is_undefined(counts, rate):
     with pytest.warns(UndefinedMetricWarning, match="design effect is undefined"):
         effect = design_effect(counts, rate=rate)
 
@@ -158,9 +158,9 @@ test_design_effect_rejects_bad_input = refusals(
 
 @settings(deadline=None)
 @given(n_pairs=st.integers(1, 40), discordant_rate=shares, power=st.floats(0.55, 0.99))
-@pytest.mark.filterwarnings("ignore:no difference can be found")
+@pytest.mark.filterwarnings("ignore:no difference can be detected")
 def test_detectable_difference_solves_its_equation(n_pairs, discordant_rate, power):
-    """Squaring the equation makes roots that no number of pairs has: they are not returned."""
+    """Squaring the equation adds roots that do not solve it; they are not returned."""
     found = minimum_detectable_difference(n_pairs, discordant_rate=discordant_rate, power=power)
 
     if not math.isnan(found):

@@ -26,7 +26,7 @@ def test_extraction_accuracy_agrees_with_a_naive_loop(rows):
     assert extraction_accuracy(generated, expected) == np.mean([a == b for a, b in rows])
 
 
-def test_continuations_are_compared_as_they_are():
+def test_continuations_are_compared_without_normalisation():
     assert extraction_accuracy(["Paris ", "paris", "Paris"], ["Paris"] * 3) == 1 / 3
     assert extraction_accuracy([[1, 2], (3,)], [(1, 2), [3]]) == 1
     with pytest.warns(UnscoredWarning, match="1 of 3 instances lack a continuation"):
@@ -79,7 +79,7 @@ def test_neighbourhood_score_is_a_difference_of_losses(rows, shift):
 
 
 def test_min_k_plus_plus_standardises_by_the_vocabulary():
-    """Zhang et al.: against a naive loop over a known distribution at each place."""
+    """Zhang et al.: compared with a naive loop over a known distribution at each position."""
     rng = np.random.default_rng(0)
     places = np.log(rng.dirichlet(np.ones(7), size=12))
     rows, means, deviations = [places[:, 0].tolist()], [[]], [[]]
@@ -109,7 +109,7 @@ TOKENS = [[-1.0, -2.0], [-1.0], [None]]
         (neighbourhood_score, ([1, 2], [[], [1]]), "1 of 2 texts have no neighbours", [1, 0]),
     ],
 )
-def test_what_has_no_tokens_is_nan_with_a_warning(function, arguments, message, is_nan):
+def test_texts_without_tokens_are_nan_with_a_warning(function, arguments, message, is_nan):
     options = {"prefix_lengths": arguments[1]} if function is likelihood else {}
     arguments = arguments[:1] if options else arguments
 
@@ -128,19 +128,19 @@ test_bad_input_is_rejected = refusals(
     (lambda: extraction([], []), "no continuation to compare"),
     (lambda: extraction(["a"], [[1]]), TypeError, r"expected\[0\] must both be texts"),
     (lambda: extraction(["a"], ["a"], missing="skip"), "missing must be"),
-    (lambda: likelihood([[-1.0, 0.5]]), r"log_likelihoods\[0\] must hold natural"),
-    (lambda: likelihood([[-1.0, None]]), "only the first token may lack one"),
-    (lambda: likelihood([[[-1.0]]]), "one number a token"),
+    (lambda: likelihood([[-1.0, 0.5]]), r"log_likelihoods\[0\] must be natural"),
+    (lambda: likelihood([[-1.0, None]]), "only the first token may be missing"),
+    (lambda: likelihood([[[-1.0]]]), "one number per token"),
     (lambda: likelihood([[-1.0]], prefix_lengths=[2]), r"\[0\] is 2.* has 1 tok"),
     (lambda: likelihood([[-1.0]], prefix_lengths=[]), "got 0 for 1"),
     (lambda: likelihood([[-1.0]], prefix_lengths=[0.5]), TypeError, r"\[0\] must be an integ"),
     (lambda: membership_loss([[2.3, 1.1]]), "natural logarithms of probabilities"),
-    (lambda: neighbourhood_score([1.0], [[1.0], [2.0]]), "one loss a text"),
-    (lambda: neighbourhood_score(1.0, [[1.0]]), "one loss a text"),
+    (lambda: neighbourhood_score([1.0], [[1.0], [2.0]]), "one loss per text"),
+    (lambda: neighbourhood_score(1.0, [[1.0]]), "one loss per text"),
     (lambda: neighbourhood_score([math.nan], [[1.0]]), "text 0 has a loss that is"),
     (lambda: neighbourhood_score([1.0], [[math.inf]]), "text 0 has a loss that is"),
-    (lambda: min_k_probability([[-1.0]], k=0.0), "k is a share of the tokens"),
-    (lambda: min_k_probability([[-1.0]], k=1.5), "k is a share of the tokens"),
-    (lambda: min_k_plus_plus([[-1.0]], [[-1.0, -2.0]], [[1.0]]), "one number a t"),
+    (lambda: min_k_probability([[-1.0]], k=0.0), "k must be a proportion"),
+    (lambda: min_k_probability([[-1.0]], k=1.5), "k must be a proportion"),
+    (lambda: min_k_plus_plus([[-1.0]], [[-1.0, -2.0]], [[1.0]]), "one number per t"),
     (lambda: min_k_plus_plus([[-1.0]], [[-1.0]], [[-1.0]]), "at least 0"),
 )

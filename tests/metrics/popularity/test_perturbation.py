@@ -46,10 +46,10 @@ def test_relative_change_of_a_text_names_the_argument():
 
 
 def test_relative_change_of_negative_scores_and_of_zero():
-    """A log-likelihood that falls from -2 to -3 has a positive change."""
+    """A log-likelihood that decreases from -2 to -3 has a positive change."""
     assert relative_change(-2.0, -3.0) == 0.5
     assert relative_change(-2.0, -1.0) == -0.5
-    with pytest.warns(UndefinedMetricWarning, match="relative to an original of 0"):
+    with pytest.warns(UndefinedMetricWarning, match="relative to an original score of 0"):
         assert math.isnan(relative_change(0.0, 0.5))
 
 
@@ -61,7 +61,7 @@ def test_relative_change_of_negative_scores_and_of_zero():
     ).filter(any)
 )
 def test_popularity_shift_agrees_with_all_choices_of_signs(changes):
-    """p is exact, with ties or not: the share of all sign patterns as extreme as the observed."""
+    """p is exact, with or without ties: the proportion of sign patterns at least as extreme."""
     changed = [change for change in changes if change]
     ranks = [
         sum(abs(b) < abs(a) for b in changed) + (1 + sum(abs(b) == abs(a) for b in changed)) / 2
@@ -116,7 +116,7 @@ def test_popularity_without_a_change_has_no_effect_size():
     assert math.isnan(result["rank_biserial"])
 
 
-def test_missing_scores_are_left_out_and_counted():
+def test_missing_scores_are_excluded_and_counted():
     with pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score"):
         result = popularity_shift(
             [1.0, math.nan, 3.0, 7.0, 2.0], [2.0, 2.0, 1.0, math.nan, 5.0], missing="drop"

@@ -41,7 +41,7 @@ def test_popularity_agrees_with_a_naive_loop(counts, n_bins, data):
         (np.arange(1000) ** 2, np.repeat(np.arange(1, 11), 100).tolist()),
     ],
 )
-def test_deciles_hold_a_tenth_each_and_ties_share_the_lowest_bin(counts, popularity):
+def test_deciles_contain_a_tenth_each_and_ties_are_in_the_lowest_bin(counts, popularity):
     assert fit_popularity_scale(counts).popularity(counts).tolist() == popularity
 
 
@@ -96,19 +96,19 @@ def test_undefined_values_are_nan_with_a_warning(call, message):
 
 test_popularity_rejects_bad_input = refusals(
     lambda call: call(),
-    (lambda: fit_popularity_scale([]), "must hold the n-grams"),
-    (lambda: fit_popularity_scale([[1, 2]]), "must hold the n-grams"),
+    (lambda: fit_popularity_scale([]), "counts must be one-dimensional and not empty"),
+    (lambda: fit_popularity_scale([[1, 2]]), "counts must be one-dimensional and not empty"),
     (lambda: fit_popularity_scale([1, -2]), "at least 0; got -2"),
     (lambda: fit_popularity_scale([1, 2, np.inf]), r"counts\[2\] is infinite"),
-    (lambda: instance_popularity([[1, 2], [np.inf]]), r"counts\[1\] holds an infinite"),
+    (lambda: instance_popularity([[1, 2], [np.inf]]), r"counts\[1\] has an infinite"),
     (lambda: fit_popularity_scale([1, np.nan]), "at least 0; got nan"),
     (lambda: fit_popularity_scale([1, 2], n_bins=1), "n_bins must be at least 2"),
-    (lambda: PopularityScale(edges=(1.5, 1.0)), "must not fall"),
+    (lambda: PopularityScale(edges=(1.5, 1.0)), "must not decrease"),
     (lambda: PopularityScale(edges=()), "finite numbers"),
     (lambda: PopularityScale(edges=(np.inf,)), "finite numbers"),
     (lambda: PopularityScale(edges=(1.0,)).popularity([-1]), "at least 0"),
     (lambda: instance_popularity([[1], [[2]]]), r"counts\[1\] must be one-dimensional"),
-    (lambda: instance_popularity([]), "must hold the n-grams"),
+    (lambda: instance_popularity([]), "counts must be one-dimensional and not empty"),
     (lambda: relative_difference([1.0], [1.0, 2.0]), "equally long"),
     (lambda: relative_difference(1.0, 2.0), "one-dimensional"),
 )

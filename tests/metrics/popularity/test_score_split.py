@@ -88,10 +88,10 @@ def test_clusters_widen_the_intervals():
     assert widths[0] / widths[1] == pytest.approx(3, rel=0.15)
 
 
-def test_missing_values_are_left_out_and_counted():
+def test_missing_values_are_excluded_and_counted():
     with (
         pytest.warns(UndefinedMetricWarning, match=r"interval of low_accuracy.*2 low and 1 high"),
-        pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score or verdict"),
+        pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score or label"),
     ):
         result = split_accuracy([1.0, math.nan, 3.0, 4.0, 2.0], [1, 1, None, 0, 1], missing="drop")
 
@@ -103,8 +103,8 @@ test_split_accuracy_rejects_bad_input = refusals(
     (([1, 2], [1]), {}, "scores and correct must have equal lengths; got 2 and 1"),
     (([[1, 2]], [1, 0]), {}, "one-dimensional"),
     (([1, 2], [1, 5]), {}, r"correct\[1\] is 5"),
-    (([1, math.nan], [1, 0]), {}, r"scores\[1\] is missing .*leave such instances out"),
-    (([1, 2], [1, None]), {}, r"correct\[1\] has no verdict"),
+    (([1, math.nan], [1, 0]), {}, r"scores\[1\] is missing .*exclude such instances"),
+    (([1, 2], [1, None]), {}, r"correct\[1\] has no label"),
     (([math.nan], [1]), {"missing": "drop"}, "no instance has both"),
     (([1, 2], [1, 0]), {"clusters": ["a"]}, "got 1 labels for 2"),
     (([1, 2], [1, 0]), {"clusters": ["a", None]}, r"clusters\[1\] is None"),

@@ -44,7 +44,7 @@ def framed(short, long):
 
 
 def scored(short, long, **options):
-    """The one row of arrays of verdicts."""
+    """The one row for arrays of labels."""
     return alignment_by(framed(short, long), **options).iloc[0]
 
 
@@ -78,8 +78,8 @@ def test_scores_agree_with_the_definitions_and_the_published_accuracies():
 @settings(deadline=None)
 @given(verdicts(), st.randoms(use_true_random=False))
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_scores_agree_with_a_naive_loop_and_obey_their_identities(data, random):
-    """Signed alignment is F_S + F_L - 1: it adds nothing to the two accuracies."""
+def test_scores_agree_with_a_naive_loop_and_satisfy_their_identities(data, random):
+    """Signed alignment is F_S + F_L - 1, a function of the two accuracies."""
     short, long = data
     frame = framed(short, long)
     frame = frame.iloc[random.sample(range(len(frame)), len(frame))]
@@ -108,7 +108,7 @@ def test_scores_agree_with_a_naive_loop_and_obey_their_identities(data, random):
     assert (row["alignment"], row["n"]) == (pytest.approx(table.consistency), table.n)
 
 
-def test_topic_counts_take_any_form_of_verdict():
+def test_topic_counts_accept_any_form_of_label():
     frame = pd.DataFrame([[True, False], [False, True]])
     for form in (
         [[True, False], [False, True]],
@@ -122,13 +122,13 @@ def test_topic_counts_take_any_form_of_verdict():
         assert counts.tolist() == [[1, 0, 1, 0], [0, 1, 0, 1]]
 
 
-def test_pairs_that_lack_a_verdict_are_dropped():
-    """A pair goes with either of its verdicts, and the other scores go with it."""
+def test_pairs_without_a_label_are_dropped():
+    """A pair without one of its labels is excluded from all scores."""
     short = [[1, 0, None], [1, 1, 1]]
     long = [[[1, None, 1], [1, 0, 1]], [[0, 1, 1], [1, 1, 1]]]
 
     with (
-        pytest.warns(UnscoredWarning, match="3 of 12 pairs lack a verdict"),
+        pytest.warns(UnscoredWarning, match="3 of 12 pairs lack a label"),
         pytest.warns(UndefinedMetricWarning, match="one cluster"),
     ):
         rows = alignment_by(framed(short, long), by="topic_id", topic="topic_id")
@@ -142,7 +142,7 @@ def test_pairs_that_lack_a_verdict_are_dropped():
 
 
 def slaq_like(seed, n_topics=600, n_permutations=5, n_slots=5):
-    """Verdicts of SLAQ's size: facts differ in difficulty, the long query costs a little."""
+    """Labels of SLAQ's size: facts differ in difficulty, the long query lowers accuracy."""
     rng = np.random.default_rng(seed)
     known = 0.6 * rng.beta(1, 1.5, (n_topics, 1)) + 0.4 * rng.beta(1, 1.5, (n_topics, n_slots))
     short = rng.random((n_topics, n_slots)) < known
@@ -165,7 +165,7 @@ def test_intervals_agree_with_the_cluster_bootstrap_of_each_score():
 
 
 @pytest.mark.parametrize("n_topics", [1, 3, 4])
-def test_few_topics_are_not_inferred_and_four_that_agree_throughout_prove_little(n_topics):
+def test_few_topics_are_not_inferred_and_four_equal_topics_have_a_wide_interval(n_topics):
     with pytest.warns(UndefinedMetricWarning, match="cluster") if n_topics == 1 else nullcontext():
         row = scored([[0, 0]] * n_topics, [[0, 0]] * n_topics)
 
@@ -181,7 +181,7 @@ def test_few_topics_are_not_inferred_and_four_that_agree_throughout_prove_little
 
 
 def test_difference_of_many_topics_is_the_paired_t_of_their_means():
-    """What few events cannot show is nothing among 2,000."""
+    """With 2,000 topics the variance term for few events is 0."""
     short, long = slaq_like(8, n_topics=2000)
     theirs = stats.ttest_rel(long.mean(axis=(1, 2)), short.mean(axis=1))
 
@@ -205,23 +205,23 @@ test_topic_counts_reject_bad_verdicts = refusals(
     ([[1, 0]], [[[[1, 0]]]], r"long must have shape .*; got \(1, 1, 1, 2\)"),
     ([], [], r"short must have shape .*; got \(0,\)"),
     ([[]], [[]], r"short is empty, shape \(1, 0\)"),
-    ([[1, 2]], [[1, 0]], r"short\[0\]\[1\] is 2, which is no verdict"),
-    ([[1, 0]], [[[1, 0], [0.5, 0]]], r"long\[0, 1\]\[0\] is 0.5, which is no verdict"),
-    ([["yes", "no"]], [[1, 0]], r"short\[0\]\[0\] is 'yes', which is no verdict"),
-    ([[1, None]], [[1, 0]], r"short\[0, 1\] has no verdict \(in all 1 of 2"),
-    ([[1, 0]], [[[1, 0], [1, np.nan]]], r"long\[0, 1, 1\] has no verdict"),
+    ([[1, 2]], [[1, 0]], r"short\[0\]\[1\] is 2, which is not a correctness label"),
+    ([[1, 0]], [[[1, 0], [0.5, 0]]], r"long\[0, 1\]\[0\] is 0.5, which is not a correctness label"),
+    ([["yes", "no"]], [[1, 0]], r"short\[0\]\[0\] is 'yes', which is not a correctness label"),
+    ([[1, None]], [[1, 0]], r"short\[0, 1\] has no label \(1 of 2"),
+    ([[1, 0]], [[[1, 0], [1, np.nan]]], r"long\[0, 1, 1\] has no label"),
 )
 
 
-def test_alignment_rejects_pairs_without_any_verdict():
+def test_alignment_rejects_pairs_without_any_label():
     with (
         pytest.warns(UnscoredWarning, match="1 of 1 pairs"),
-        pytest.raises(ValueError, match="no pair of a short and a long answer has both verdicts"),
+        pytest.raises(ValueError, match="a long answer has both correctness labels"),
     ):
         alignment([None], [1], missing="drop")
-    with pytest.raises(ValueError, match="has no verdict"):
+    with pytest.raises(ValueError, match="has no label"):
         alignment([1, None], [1, 1])
-    with pytest.raises(ValueError, match="topics must hold one label per pair"):
+    with pytest.raises(ValueError, match="topics must have one label per pair"):
         alignment([1], [1], topics=["a", "b"])
 
 

@@ -33,7 +33,7 @@ responses = st.tuples(st.integers(1, 6), st.integers(2, 6)).flatmap(
 
 
 def naive_counts(verdicts):
-    """Walk back from each slot until the verdict changes."""
+    """Go back from each slot until the label changes."""
     n_slots = verdicts.shape[1]
     counts = np.zeros((2, n_slots, 2), dtype=int)
     for row in verdicts.tolist():
@@ -65,7 +65,7 @@ def planted(kind, seed, n_topics=600):
 
 
 def fixed_order(seed, n_permutations=5):
-    """Long answers of 40 topics, each asked several times in one order, without momentum."""
+    """Long answers of 40 topics, each queried several times in one order, without momentum."""
     rng = np.random.default_rng(seed)
     slots = rng.random((40, n_permutations, SLOTS)) < rng.beta(0.5, 0.5, (40, 1, SLOTS))
     return slots, np.broadcast_to(np.arange(SLOTS), slots.shape)
@@ -116,8 +116,8 @@ def test_slopes_agree_with_least_squares(pairs):
 
 
 @pytest.mark.parametrize("keep_slots", [False, True])
-def test_pattern_null_keeps_what_it_says(keep_slots):
-    """All draws have as many slots and right slots; only their places are left to chance."""
+def test_pattern_null_preserves_the_number_of_correct_slots(keep_slots):
+    """All draws have the same numbers of slots and correct slots; only positions are random."""
     slots, _ = planted("fading", 1, n_topics=80)
     verdicts = slots.reshape(-1, SLOTS)
 
@@ -143,7 +143,7 @@ def test_pattern_null_agrees_with_all_rearrangements():
 
 
 def test_pattern_null_agrees_with_the_model_of_slots():
-    """Given two right slots of three with weights 1, 2 and 3, the pairs come as 2 : 3 : 6."""
+    """Given two correct slots of three with weights 1, 2 and 3, the pairs come as 2 : 3 : 6."""
     patterns = [[1, 1, 0]] * 200 + [[1, 0, 1]] * 300 + [[0, 1, 1]] * 600
     verdicts = np.array(patterns, dtype=np.int8)
 
@@ -153,8 +153,8 @@ def test_pattern_null_agrees_with_the_model_of_slots():
     assert drawn.mean(axis=0) == pytest.approx(observed, abs=2.0)
 
 
-def test_pattern_null_takes_slots_that_are_always_or_never_right():
-    """A slot without variance has no finite weight, and keeps its accuracy all the same."""
+def test_pattern_null_accepts_slots_that_are_always_or_never_correct():
+    """A slot without variance has no finite weight, but its accuracy is preserved."""
     rng = np.random.default_rng(2)
     verdicts = (rng.random((500, SLOTS)) < 0.4).astype(np.int8)
     verdicts[:, 0], verdicts[:, 3] = 1, 0
@@ -168,7 +168,7 @@ def test_pattern_null_takes_slots_that_are_always_or_never_right():
 
 
 def test_moving_null_agrees_with_all_relabellings():
-    """The sub-questions of a topic change places in all its responses at once."""
+    """The sub-questions of a topic are permuted in all its responses together."""
     by_question = np.array([[1, 0, 1], [1, 0, 0], [1, 1, 0]], dtype=np.int8)
     orders = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]])
     slots = np.take_along_axis(by_question, orders, axis=1)
@@ -204,8 +204,8 @@ def test_moving_null_is_the_same_listed_and_drawn(monkeypatch, chunk):
     assert listed.std(axis=0) == pytest.approx(drawn.std(axis=0), rel=0.12)
 
 
-def test_momentum_of_difficulty_alone_lies_in_its_band_and_planted_momentum_leaves_it():
-    """Right slots follow right slots because topics differ, and the band says so."""
+def test_curves_of_difficulty_are_within_the_band_and_planted_momentum_is_not():
+    """Correct slots follow correct slots because topics differ, and the band includes this."""
     slots, orders = planted("none", 3)
     points, curves = momentum(slots, orders=orders)
 
@@ -226,7 +226,7 @@ def test_momentum_of_difficulty_alone_lies_in_its_band_and_planted_momentum_leav
         assert right["excess_slope_low"] > 0 > wrong["excess_slope_high"]
         assert right["excess_slope"] == pytest.approx(right["slope"] - right["null_slope"])
 
-    # Long runs of wrong slots can only stand late, where a fading model is wrong anyway.
+    # Long runs of wrong slots can only be late, where a fading model is incorrect anyway.
     slots, orders = planted("fading", 5)
     plain, kept = (momentum(slots, orders=orders, null=null)[1] for null in ("topic", None))
     assert [*plain["null"], *kept["null"]] == ["topic"] * 2 + ["topic-and-slot"] * 2
@@ -254,7 +254,7 @@ def test_slopes_outside_the_null_are_those_of_small_p_values(n_null, confidence)
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_momentum_p_values_are_fair_without_momentum(null, design):
-    """Without momentum, p falls below 0.1 about once in ten times."""
+    """Without momentum, p is below 0.1 in about one of ten data sets."""
     p_values = []
     for seed in range(150):
         slots, orders = planted("none", 100 + seed, n_topics=40)
@@ -273,7 +273,7 @@ def test_momentum_p_values_are_fair_without_momentum(null, design):
 @pytest.mark.parametrize("kind", ["none", "fading"])
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_null_data_stay_inside_the_whole_band(kind):
-    """Held point by point, a 95 % band is left by some point in a third of such data."""
+    """With a pointwise 95 % band some point would be outside in a third of such data."""
     outside = []
     for seed in range(100):
         slots, orders = planted(kind, seed, n_topics=40)
@@ -346,8 +346,8 @@ def test_results_report_the_smallest_attainable_p_values_and_strong_momentum_att
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_default_null_is_topic_where_responses_repeat_their_order_or_are_long():
-    """Beyond twelve slots the patterns are too many to list, and the band is the same kind."""
+def test_default_null_is_topic_if_responses_repeat_their_order_or_are_long():
+    """With more than twelve slots there are too many patterns to list."""
     slots, orders = fixed_order(1, n_permutations=20)
     long = np.random.default_rng(13).random((60, 14)) < 0.5
 
@@ -378,8 +378,8 @@ def test_momentum_intervals_are_clustered_by_topic():
         assert repeated[name].tolist()[:3] == pytest.approx(once[name].tolist()[:3], abs=slack)
 
 
-def test_momentum_is_mirrored_by_negation_and_free_of_order():
-    """Exchanging right and wrong exchanges the curves and turns p into 1 - p."""
+def test_momentum_is_mirrored_by_negation_and_independent_of_order():
+    """Exchanging correct and incorrect exchanges the curves and changes p into 1 - p."""
     rng = np.random.default_rng(8)
     slots, orders = planted("momentum", 7, n_topics=50)
     places = np.ix_(rng.permutation(50), rng.permutation(SLOTS))
@@ -403,14 +403,14 @@ def test_momentum_is_mirrored_by_negation_and_free_of_order():
     assert flat[1][["n_topics", "n_responses"]].values.tolist() == [[50, 50]] * 2
 
 
-def test_momentum_leaves_incomplete_responses_out():
-    """A gap breaks a run, so the whole response goes, and its topic stays with the others."""
+def test_momentum_excludes_incomplete_responses():
+    """A missing label interrupts a run, so the response is excluded, but not its topic."""
     slots, orders = planted("none", 11, n_topics=20)
     gaps = slots.astype(float)
     gaps[3, 2, 4] = np.nan
     gaps[7, :, 0] = np.nan
 
-    with pytest.warns(UnscoredWarning, match="6 of 100 responses lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="6 of 100 responses lack a label"):
         points, curves = momentum(
             gaps, orders=orders, missing="drop", intervals=Intervals(resamples=20), n_null=20
         )
@@ -421,7 +421,7 @@ def test_momentum_leaves_incomplete_responses_out():
     assert counts.values.tolist() == [[19, 94, 6]] * 2
 
 
-def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
+def test_momentum_of_constant_labels_is_undefined_for_runs_that_do_not_occur():
     with pytest.warns(UndefinedMetricWarning, match="runs of 0s of length 1, 2") as caught:
         points, curves = momentum([[1, 1, 1]] * 5, intervals=Intervals(resamples=10), n_null=10)
 
@@ -443,21 +443,21 @@ def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
 
 test_momentum_rejects_bad_input = refusals(
     lambda slots, options: momentum(slots, **options),
-    ([[1], [0]], {}, "two slots a response or more"),
+    ([[1], [0]], {}, "at least two slots per response"),
     ([[1, 0], [1]], {}, "slots must have the same number of slots"),
     ([1, 0, 1], {}, r"slots must have shape .*; got \(3,\)"),
     ([], {}, r"slots must have shape .*; got \(0,\)"),
-    ([[1, 3]], {}, r"slots\[0\]\[1\] is 3, which is no verdict"),
-    ([[1, None]], {}, r"slots\[0, 1\] has no verdict"),
+    ([[1, 3]], {}, r"slots\[0\]\[1\] is 3, which is not a correctness label"),
+    ([[1, None]], {}, r"slots\[0, 1\] has no label"),
     ([[1, 0]], {"null": "slot"}, "null must be 'topic' or 'topic-and-slot'"),
     ([[1, 0]], {"n_null": 0}, "n_null must be at least 1"),
     ([[1, 0]], {"n_null": 1.5}, TypeError, "n_null must be an integer"),
     ([[1, 0]], {"orders": [[0, 1, 2]]}, "slots and orders must have the same"),
-    ([[1, 0]], {"orders": [[1, 2]]}, "each row must hold the sub-questions"),
+    ([[1, 0]], {"orders": [[1, 2]]}, "each row must contain the sub-questions"),
     ([[1] * 13], {"null": "topic-and-slot"}, "at most 12 slots, got 13"),
-    ([[[1, 0]] * 5], {"null": "topic"}, "orders must tell .* has 5 permutations"),
-    ([[[1, 0]] * 5], {}, "orders must tell .* a topic has 5 permutations"),
-    ([[1, None], [None, 0]], {"missing": "drop"}, "no response has a verdict in"),
+    ([[[1, 0]] * 5], {"null": "topic"}, "orders must give .* has 5 permutations"),
+    ([[[1, 0]] * 5], {}, "orders must give .* a topic has 5 permutations"),
+    ([[1, None], [None, 0]], {"missing": "drop"}, "no response has a correctness label in"),
 )
 
 

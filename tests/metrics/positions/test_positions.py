@@ -15,7 +15,7 @@ LATIN = (np.arange(SLOTS)[:, None] + np.arange(SLOTS)) % SLOTS
 
 
 def balanced(seed, n_topics=600, fade=0.0):
-    """Long answers over Latin squares, whose accuracy falls by `fade` from slot to slot."""
+    """Long answers over Latin squares, whose accuracy decreases by `fade` per slot."""
     rng = np.random.default_rng(seed)
     orders = rng.permuted(np.tile(np.arange(SLOTS), (n_topics, 1)), axis=1)[:, LATIN]
     ease = reorder_to_slots(np.repeat(rng.beta(2, 2, (n_topics, 1, SLOTS)), SLOTS, axis=1), orders)
@@ -60,8 +60,8 @@ def test_position_curve_agrees_with_a_naive_loop_and_its_tests(seed, n_topics, f
     assert moved["accuracy"].tolist() == rows["accuracy"].tolist()
 
 
-def test_position_curve_is_flat_when_slots_do_nothing():
-    """In balanced orders, facts whose verdict never changes fill each slot equally often."""
+def test_position_curve_is_flat_if_slots_have_no_effect():
+    """In balanced orders, facts with constant labels are in each slot equally often."""
     _, orders = balanced(3, n_topics=20)
     facts = np.random.default_rng(3).random((20, 1, SLOTS)) < 0.5
 
@@ -83,14 +83,14 @@ def test_position_intervals_agree_with_the_cluster_bootstrap():
     assert found == pytest.approx(reference, abs=0.006)
 
 
-def test_position_curve_leaves_out_a_sub_question_in_all_its_orders():
-    """What is left of a topic is as balanced as before, and each slot loses as many answers."""
+def test_position_curve_excludes_a_sub_question_from_all_its_orders():
+    """The rest of a topic remains balanced, and each slot loses the same number of answers."""
     slots, orders = balanced(6, n_topics=10)
     gaps = slots.astype(float)
     gaps[4, 1, 3] = np.nan
     gaps[7] = np.nan
 
-    with pytest.warns(UnscoredWarning, match="6 of 50 sub-questions lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="6 of 50 sub-questions lack a label"):
         rows = position_curve(gaps, orders, missing="drop")
 
     is_kept = orders != orders[4, 1, 3]
@@ -102,8 +102,8 @@ def test_position_curve_leaves_out_a_sub_question_in_all_its_orders():
     assert (rows["n_topics"][0], rows["n_missing"][0]) == (9, 6)
 
 
-def test_trends_of_many_topics_are_the_t_of_their_own():
-    """With equal answers a slot the slope is the mean of the topics' slopes."""
+def test_trends_of_many_topics_have_the_t_test_of_their_slopes():
+    """With equal numbers of answers per slot the slope is the mean of the topics' slopes."""
     slots, orders = balanced(11, n_topics=3000, fade=0.02)
     means = slots.mean(axis=1)
     slopes = np.polyfit(np.arange(SLOTS), means.T, 1)[0]
@@ -124,10 +124,10 @@ PAIR = [[0, 1], [1, 0]]
     [
         ([[[1, 0], [0, 1]]], [PAIR], "effective number of clusters 1, minimum 4", (0, 1)),
         ([[[1, 0], [0, 1]]] * 3, [PAIR] * 3, "intervals, effective.* 3, minimum 4", (0, 1)),
-        ([[[1]], [[0]]] * 4, [[[0]]] * 8, "there is one slot", (1, 0)),
+        ([[[1]], [[0]]] * 4, [[[0]]] * 8, "there is only one slot", (1, 0)),
     ],
 )
-def test_what_cannot_be_inferred_is_nan(slots, orders, message, is_nan):
+def test_values_that_cannot_be_inferred_are_nan(slots, orders, message, is_nan):
     with pytest.warns(UndefinedMetricWarning, match=message):
         row = position_curve(slots, orders).iloc[0]
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_inferred_is_nan(slots, orders, message, is_nan):
 
 ONCE = np.tile(np.arange(SLOTS), (3, SLOTS, 1))
 RANDOM = np.random.default_rng(8).permuted(np.tile(np.arange(SLOTS), (600, SLOTS, 1)), axis=2)
-TORN = r"in topic 0 sub-question 0 stands 5 times in slot 1 and 0 times in slot 2 \(3 of 3 topics"
+TORN = r"in topic 0 sub-question 0 is 5 times in slot 1 and 0 times in slot 2 \(3 of 3 topics"
 UNEVEN = balanced(9, n_topics=4)[1]
 UNEVEN[2, 0], UNEVEN[2, 1] = UNEVEN[2, 1].copy(), UNEVEN[2, 1].copy()
 
@@ -151,10 +151,10 @@ test_position_curve_rejects_bad_input = refusals(
     (np.ones(RANDOM.shape), RANDOM, "orders are not counter-balanced"),
     (np.ones(UNEVEN.shape), UNEVEN, r"in topic 2 .* \(1 of 4 topics are uneven\)"),
     ([[[1, 0], [0, 1]]], [[0, 1]], "slots and orders must have the same shape"),
-    ([[[1, 0], [0, 1]]], [[[0, 1], [2, 0]]], "each row must hold"),
-    ([[[1, 0], [0, 1]]], [[[0.0, 1], [1, 0]]], TypeError, "orders must hold integers"),
-    ([[[1, 7], [0, 1]]], [PAIR], "which is no verdict"),
-    ([[[1, None], [0, 1]]], [PAIR], "has no verdict"),
-    ([[[1, None], [0, None]]], [PAIR], "drop", "no sub-question has its verdicts in all orders"),
+    ([[[1, 0], [0, 1]]], [[[0, 1], [2, 0]]], "each row must contain"),
+    ([[[1, 0], [0, 1]]], [[[0.0, 1], [1, 0]]], TypeError, "orders must be integers"),
+    ([[[1, 7], [0, 1]]], [PAIR], "which is not a correctness label"),
+    ([[[1, None], [0, 1]]], [PAIR], "has no label"),
+    ([[[1, None], [0, None]]], [PAIR], "drop", "no sub-question has correctness labels in all"),
     ([[1, 0]], [[0, 1]], "not counter-balanced"),
 )

@@ -24,7 +24,7 @@ def ordered_verdicts(draw):
 
 @given(ordered_verdicts())
 def test_slots_agree_with_a_naive_loop(data):
-    """Slot j holds the verdict on the sub-question that stands there."""
+    """Slot j has the label of the sub-question in it."""
     verdicts, orders = data
 
     laid_out, counts = reorder_to_slots(verdicts, orders), slot_counts(orders)
@@ -41,7 +41,7 @@ def test_reorder_to_slots_keeps_values_of_any_type():
     assert reorder_to_slots(verdicts, [[1, 0]]).tolist() == [[None, True]]
 
 
-def test_is_balanced_accepts_latin_squares_alone():
+def test_is_balanced_accepts_only_latin_squares():
     assert is_balanced([LATIN])
     assert is_balanced([LATIN + LATIN[::-1]])
     for orders in ([LATIN[:4]], [LATIN, LATIN[:4] + LATIN[:1]], [[0, 1, 2]]):
@@ -52,15 +52,15 @@ test_orders_reject_what_is_no_order = refusals(
     lambda orders, call=is_balanced: call(orders),
     ([[1, 2]], r"topic 0, permutation 0 is \[1, 2\]: each row"),
     ([[[0, 1], [0, 0]]], r"permutation 1 is \[0, 0\]"),
-    ([[0.0, 1.0]], TypeError, "orders must hold integers"),
+    ([[0.0, 1.0]], TypeError, "orders must be integers"),
     ([0, 1], r"orders must have shape .*; got \(2,\)"),
-    ([[[]]], TypeError, "orders must hold integers"),
+    ([[[]]], TypeError, "orders must be integers"),
     ([[0, 1]], lambda orders: reorder_to_slots([[1, 0, 1]], orders), r"same shape.*got \(1, 3\)"),
 )
 
 
 def arrays_and_frame(n_topics=30):
-    """Arrays of verdicts, NaN where missing, and the same as a frame of one row a verdict."""
+    """Arrays of labels, NaN if missing, and the same as a frame with one row per label."""
     rng = np.random.default_rng(0)
     square = (np.arange(3)[:, None] + np.arange(3)) % 3
     orders = rng.permuted(np.tile(np.arange(3), (n_topics, 1)), axis=1)[:, square]
@@ -94,13 +94,13 @@ def test_topic_arrays_agree_with_the_arrays_of_a_sorted_frame():
             np.testing.assert_array_equal(laid_out[name], array)
 
 
-def test_topic_arrays_are_free_of_row_order():
-    """Each verdict stands with its topic, its sub-question and its slot."""
+def test_topic_arrays_are_independent_of_row_order():
+    """Each label remains with its topic, its sub-question and its slot."""
     *_, frame = arrays_and_frame()
     expected, shuffled = topic_arrays(frame), topic_arrays(frame.sample(frac=1.0, random_state=3))
 
     def topics(arrays):
-        """Rows of short verdict, slot and long verdict of each topic, by permutation."""
+        """Rows of short label, slot and long label of each topic, by permutation."""
         places, short = np.argsort(arrays["orders"], axis=-1), arrays["short"][:, None]
         rows = np.stack(np.broadcast_arrays(short, places, arrays["long"]), axis=-1)
         sorted_rows = [sorted(sorted(map(str, one.tolist())) for one in topic) for topic in rows]
@@ -125,22 +125,22 @@ UNEVEN, SIZES = "equally many values of", "'topic 1' has 2 and 'topic 0' has 3"
 
 test_topic_arrays_reject_bad_frames = refusals(
     lambda spoil: topic_arrays(spoil(arrays_and_frame(n_topics=3)[-1])),
-    (lambda f: f.drop(columns="slot"), ColumnNotFoundError, "'slot' is not in the frame"),
+    (lambda f: f.drop(columns="slot"), ColumnNotFoundError, "'slot' not found; pass"),
     (lambda f: f.iloc[:0], "frame has no rows"),
-    (lambda f: f.drop(index=4), "'topic 0' must have one row .* 1 are not there"),
-    (lambda f: pd.concat((f, f.iloc[[4]])), "'topic 0' must .* 1 stand there more"),
+    (lambda f: f.drop(index=4), "'topic 0' must have one row .* 1 are missing"),
+    (lambda f: pd.concat((f, f.iloc[[4]])), "'topic 0' must .* 1 occur more"),
     (lambda f: lacking(f, "question_id", "q2"), f"{UNEVEN} 'question_id': {SIZES}"),
     (lambda f: lacking(f, "permutation", 2), f"{UNEVEN} 'permutation': {SIZES}"),
-    (lambda f: change(f, 0, "slot", f["slot"][1]), "must hold 1 to 3 once in each"),
-    (lambda f: f.assign(slot=f["slot"] - 1), r"one holds \[0, 1, 2\]"),
-    (lambda f: f.assign(slot="first"), TypeError, r"slot\[0\] is 'first', which is no number"),
-    (lambda f: f.assign(slot=np.nan), "'slot' must hold the number of the slot"),
+    (lambda f: change(f, 0, "slot", f["slot"][1]), "must contain 1 to 3 once in each"),
+    (lambda f: f.assign(slot=f["slot"] - 1), r"one has \[0, 1, 2\]"),
+    (lambda f: f.assign(slot="first"), TypeError, r"slot\[0\] is 'first', which is not a number"),
+    (lambda f: f.assign(slot=np.nan), "'slot' must contain the number of the slot"),
     (
         lambda f: f.assign(first_correct=np.arange(len(f)) % 2),
         "'first_correct' differs between rows of one sub-question of topic 'topic 0'",
     ),
     (lambda f: f.assign(second_correct=2), r"second_correct\[0\] is 2, which is"),
-    (lambda f: f.to_dict("records"), TypeError, "frame must be a pandas DataFrame, one row a"),
+    (lambda f: f.to_dict("records"), TypeError, "frame must be a pandas DataFrame, one row per"),
     (lambda f: change(f, 5, "topic_id", None), "'topic_id' has no value in row 5"),
     (lambda f: change(f, 5, "question_id", np.nan), "'question_id' has no value"),
 )

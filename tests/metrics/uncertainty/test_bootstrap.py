@@ -19,7 +19,7 @@ mean = CountRatio(numerator=(1, 0), denominator=(0, 1))
 
 
 def clustered_verdicts(rng, n_clusters, size):
-    """Verdict pairs that agree more in some clusters than in others."""
+    """Pairs of labels that agree more in some clusters than in others."""
     propensity = np.repeat(rng.beta(1, 1, n_clusters), size)
     first = rng.random(n_clusters * size) < 0.5
     second = np.where(rng.random(n_clusters * size) < propensity, first, ~first)
@@ -42,7 +42,7 @@ def way(request, monkeypatch):
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("chunk", [4, 2**20])
 def test_resample_counts_agree_with_all_possible_resamples(monkeypatch, chunk):
-    """Each total comes as often as full enumeration says, chunked or not."""
+    """Each total is as frequent as in full enumeration, with and without chunks."""
     monkeypatch.setattr(bootstrap, "_CHUNK_CELLS", chunk)
     counts = np.array([[2, 0, 1], [0, 1, 0], [0, 1, 0], [5, 0, 0]])
     expected: dict[tuple[float, ...], float] = {}
@@ -61,7 +61,7 @@ def test_resample_counts_agree_with_all_possible_resamples(monkeypatch, chunk):
 
 
 def test_memory_of_the_bootstrap_is_bounded():
-    """A hundred thousand clusters, all different, take no array of clusters times resamples."""
+    """A hundred thousand different clusters need no array of clusters times resamples."""
     sums = np.random.default_rng(12).random((100_000, 2))
     tracemalloc.start()
 
@@ -96,7 +96,7 @@ def test_percentiles_agree_with_scipy_on_single_rows():
 
 
 def test_percentiles_of_clusters_cover():
-    """Of 300 simulated studies about 95 % hold the truth, and row-level intervals fewer."""
+    """In 300 simulated studies coverage is about 95 %, and lower for row-level intervals."""
     rng = np.random.default_rng(20)
     covered = by_row = 0
     for _ in range(300):
@@ -156,11 +156,11 @@ def whole_data(totals):
         # Odds of 1 to 0 are infinite, and the upper bound with them.
         ([[1, 0], [1, 0], [1, 0], [0, 1]], mean, "", (3, 1 / 3, math.inf)),
         ([[3, 1, 0, 1]], consistency, "effective number of clusters 1, minimum 2", (0.8, *UNKNOWN)),
-        ([[0, 0, 1, 2], [0, 0, 0, 3]], CONDITIONAL, "itself undefined", (math.nan, *UNKNOWN)),
+        ([[0, 0, 1, 2], [0, 0, 0, 3]], CONDITIONAL, "clusters is undefined", (math.nan, *UNKNOWN)),
         # Half the clusters have such pairs; resamples without one are left out.
         (HALF, CONDITIONAL, "", (2 / 3, 0.5, 1)),
         # The whole data is not among a few resamples.
-        (POWERS, whole_data, "no resample defines the statistic", (1, *UNKNOWN)),
+        (POWERS, whole_data, "the statistic is undefined in all resamples", (1, *UNKNOWN)),
     ],
 )
 def test_resampled_intervals_at_their_limits(counts, statistic, reason, expected):
@@ -173,7 +173,7 @@ def test_resampled_intervals_at_their_limits(counts, statistic, reason, expected
     assert result == pytest.approx(expected, nan_ok=True)
 
 
-def test_functions_of_ones_own_that_do_not_vary_have_no_interval():
+def test_custom_functions_that_do_not_vary_have_no_interval():
     with pytest.warns(UndefinedMetricWarning, match="changes nothing"):
         result = cluster_bootstrap([[1, 0, 0, 1]] * 9, lambda sums: sums[..., 0] / sums.sum(-1))
     assert math.isnan(result[1])
@@ -193,7 +193,7 @@ test_bootstrap_rejects_bad_counts_and_statistics = refusals(
     ([1, 2, 3], mean, lambda counts, _: resample_counts(counts), r"got \(3,\)"),
     ([[1, 2], [3, np.nan]], r"counts must be finite; row 1 is \[3\.0, nan\]"),
     ([[np.inf, 2.0]], "row 0 is"),
-    ([["1", "2"]], TypeError, "counts must hold numbers"),
+    ([["1", "2"]], TypeError, "counts must be numeric"),
     ([[1, 1], [2, 3]], np.sum, "statistic must map summed.*sum over axis=-1"),
     ([[1, 1], [2, 3]], lambda totals: totals, "sum over axis=-1"),
 )

@@ -52,8 +52,8 @@ def test_wilson_interval_agrees_with_statsmodels(successes, n, confidence):
 
 
 @given(n=st.integers(1, 10_000), data=st.data())
-def test_wilson_interval_holds_the_proportion_and_mirrors(n, data):
-    """It lies in [0, 1] around the proportion, and failures mirror successes."""
+def test_wilson_interval_contains_the_proportion_and_is_mirrored(n, data):
+    """It is in [0, 1] around the proportion, and failures mirror successes."""
     successes = data.draw(st.integers(0, n) | st.sampled_from([0, n]))
 
     ours, mirror = wilson_interval(successes, n), wilson_interval(n - successes, n)
@@ -74,10 +74,10 @@ test_options_of_intervals_out_of_range_are_refused = refusals(
     lambda call, options: call(
         **({"successes": 1, "n": 3} if call is wilson_interval else {}) | options
     ),
-    (Intervals, {"confidence": 95}, "confidence must lie strictly between 0 and 1.*got 95"),
-    (Intervals, {"confidence": 1.0}, "confidence must lie strictly"),
-    (Intervals, {"confidence": 0}, "confidence must lie strictly"),
-    (Intervals, {"confidence": math.nan}, "confidence must lie strictly"),
+    (Intervals, {"confidence": 95}, "confidence must be strictly between 0 and 1.*got 95"),
+    (Intervals, {"confidence": 1.0}, "confidence must be strictly"),
+    (Intervals, {"confidence": 0}, "confidence must be strictly"),
+    (Intervals, {"confidence": math.nan}, "confidence must be strictly"),
     (Intervals, {"method": "bca"}, "must be 'auto' or 'percentile'; got 'bca'"),
     (Intervals, {"resamples": 0}, "resamples must be at least 1"),
     (Intervals, {"resamples": -5}, "resamples must be a count of at least 0"),
@@ -88,11 +88,11 @@ test_options_of_intervals_out_of_range_are_refused = refusals(
     (wilson_interval, {"successes": 4}, "must not exceed n; got 4 of 3"),
     (wilson_interval, {"n": -3}, "n must be a count of at least 0"),
     (wilson_interval, {"successes": 0.5}, TypeError, "successes must be an integer count"),
-    (wilson_interval, {"confidence": 95}, "confidence must lie"),
+    (wilson_interval, {"confidence": 95}, "confidence must be"),
 )
 
 
-def test_intervals_take_numpy_numbers_as_python_ones():
+def test_intervals_accept_numpy_numbers():
     intervals = Intervals(resamples=np.int64(50), seed=np.int32(3))
 
     assert intervals == Intervals(resamples=50, seed=3)
@@ -101,7 +101,7 @@ def test_intervals_take_numpy_numbers_as_python_ones():
 
 @given(values=st.lists(st.floats(-1e6, 1e6), max_size=50), confidence=st.floats(0, 1))
 def test_quantiles_agree_with_numpy(values, confidence):
-    """NaN is left out, and an infinite odds ratio is a large one, not an undefined one."""
+    """NaN is excluded, and an infinite odds ratio is a large value, not an undefined one."""
     expected = np.quantile(values, [confidence, 1 - confidence]) if values else [math.nan] * 2
 
     found = quantiles(np.array([math.nan, *values, math.nan]), (confidence, 1 - confidence))
@@ -116,8 +116,8 @@ SHARE_PART = Part(1.0, (1, 0), (0, 1))
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 12), (12, 12), (0, 200)])
-def test_share_without_events_agrees_with_statsmodels(successes, n):
-    """Wilson's interval with t where nothing tells of the spread between clusters."""
+def test_proportion_without_events_agrees_with_statsmodels(successes, n):
+    """Wilson's interval with t if the spread between clusters is unknown."""
     proportion = pytest.importorskip("statsmodels.stats.proportion")
     sums = np.column_stack([np.arange(n) < successes, np.ones(n)]).astype(float)
     alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, n - 1))
@@ -130,8 +130,8 @@ def test_share_without_events_agrees_with_statsmodels(successes, n):
 
 
 @pytest.mark.parametrize("n", [5, 10, 20, 50, 200])
-def test_shares_of_single_trials_cover_at_every_rate(n):
-    """Summed over all outcomes; Wilson's interval alone falls to 0.84 where one event is rare."""
+def test_proportions_of_single_trials_cover_at_every_rate(n):
+    """Summed over all outcomes; the coverage of Wilson's interval drops to 0.84 for rare events."""
     sums = np.stack([np.tri(n + 1, n, -1), np.ones((n + 1, n))], axis=-1)
 
     low, high = statistic_bounds(SHARE, sums, 0.95)
@@ -145,7 +145,7 @@ def test_shares_of_single_trials_cover_at_every_rate(n):
 def plain_t(clusters, weights, ranges):
     """Infer a sum of means cluster after cluster: value, variance by value, degrees, Kish's least.
 
-    `clusters` holds a pair (above, below) for each mean.
+    `clusters` contains a pair (above, below) for each mean.
     """
     indices, n_clusters = range(len(weights)), len(clusters)
     totals = [[sum(c[i][side] for c in clusters) for side in (0, 1)] for i in indices]
@@ -206,7 +206,7 @@ def plain_t(clusters, weights, ranges):
 
 
 def two_groups():
-    """Clusters that hold rows of one group, of the other, or of both."""
+    """Clusters with rows of one group, of the other, or of both."""
     counts = st.integers(1, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
     side = st.one_of(st.just((0, 0)), counts)
     clusters = st.lists(st.tuples(side, side), min_size=8, max_size=25)
@@ -218,7 +218,7 @@ CONTRAST = (Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 
 
 @given(rows=two_groups(), confidence=st.sampled_from([0.9, 0.95, 0.99]))
 @settings(deadline=None)
-def test_contrast_of_shares_agrees_with_its_formulas(rows, confidence):
+def test_contrast_of_proportions_agrees_with_its_formulas(rows, confidence):
     rows = [row for row in rows if row[0][1] or row[1][1]]
     value, variance_at, df, n_effective, _ = plain_t(rows, (1, -1), [(0, 1)] * 2)
 
@@ -338,7 +338,7 @@ def test_degrees_and_threshold_are_kishs():
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("n_clusters", [10, 20, 50])
 def test_contrasts_of_equal_groups_cover_and_keep_their_level(shared, n_clusters):
-    """1,000 data sets of three rows a cluster that are nearly copies."""
+    """1,000 data sets of three rows per cluster that are nearly copies."""
     rng = np.random.default_rng([n_clusters, shared])
     own = rng.random((2, 1000, n_clusters)) < 0.2
     if shared:
@@ -369,8 +369,8 @@ def lost_and_gained(n_clusters, lost, gained, rng):
 
 @pytest.mark.parametrize("n_clusters", [50, 200])
 @pytest.mark.parametrize(("lost", "gained"), [(0.9, 0.05), (0.97, 0.01), (0.05, 0.9)])
-def test_differences_near_their_ends_are_covered(n_clusters, lost, gained):
-    """Without what few events cannot show, .88 of these data sets of 50 clusters are held."""
+def test_intervals_cover_differences_near_their_limits(n_clusters, lost, gained):
+    """Without the term for few events, coverage for these data sets of 50 clusters is .88."""
     found = lost_and_gained(n_clusters, lost, gained, np.random.default_rng(n_clusters))
 
     low, high = found.bounds(0.95)
@@ -384,7 +384,7 @@ cells = st.lists(st.tuples(*[st.integers(0, 4)] * 4).filter(any), min_size=4, ma
 
 @given(rows=cells, data=st.data())
 @settings(deadline=None)
-def test_intervals_hold_estimates_grow_with_the_level_and_forget_the_order(rows, data):
+def test_intervals_contain_estimates_widen_with_the_level_and_ignore_the_order(rows, data):
     sums = np.asarray(rows, dtype=float)
     shuffled = sums[data.draw(st.permutations(range(len(rows))))]
     statistics = {**PAIRED_RATES, "kappa": kappa_of_counts, "odds": DISCORDANT_ODDS}
@@ -406,7 +406,7 @@ def test_intervals_hold_estimates_grow_with_the_level_and_forget_the_order(rows,
         assert again.tolist() == pytest.approx(np.asarray(narrow).tolist(), abs=1e-9)
 
 
-def test_few_data_without_an_event_prove_little():
+def test_few_data_without_an_event_have_a_wide_interval():
     frame = pd.DataFrame({"item": range(4), "first_correct": 1, "second_correct": 1})
     with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
         row = paired_by(frame).iloc[0]

@@ -47,13 +47,13 @@ def test_a_group_without_a_score_keeps_its_row():
 test_mean_by_rejects = refusals(
     lambda options: mean_by(FRAME.assign(score=[2.0, *FRAME["score"][1:]]), **options),
     ({"scale": (0, 1)}, "between 1 and 2, outside the scale 0 to 1"),
-    ({"intervals": Intervals(method="percentile")}, "intervals of means have method='auto'"),
+    ({"intervals": Intervals(method="percentile")}, "intervals of means need method='auto'"),
     ({"by": "mean"}, "by column 'mean' has the name of a column of the result"),
 )
 
 
-def test_graded_scores_that_vary_in_all_clusters_have_nearly_the_t_interval_of_cluster_means():
-    """Of 20 clusters with events of like size nothing is unseen; of few events much is."""
+def test_graded_scores_that_vary_in_all_clusters_have_nearly_the_t_of_cluster_means():
+    """With 20 clusters of similar events the term for few events is 0, but not with few events."""
     rng, cluster = np.random.default_rng(2), np.arange(400) // 20
 
     def ratio(scores):
