@@ -128,7 +128,7 @@ def test_code_of_a_model_that_a_manifest_names_does_not_run(folder):
     from surface_consistency.studies.redirectqa.study import RedirectOutcome
 
     [run] = load_runs([folder], outcome=RedirectOutcome)
-    with pytest.raises(ValueError, match="name the model by `model` too, since a manifest may"):
+    with pytest.raises(ValueError, match="a manifest may name any model; pass `model` too"):
         _load(run, MechanismSettings(trust_remote_code=True), None)
 
 

@@ -153,7 +153,7 @@ def layout_rows(
         split: Split of the hub repository, for layouts without files.
 
     Returns:
-        The source, whose rows also have the columns that paths and templates give.
+        The source, whose rows also have the columns of paths and templates.
 
     Raises:
         SourceNotFoundError: If the files do not exist, or the repository is gated or out of reach.

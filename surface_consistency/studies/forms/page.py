@@ -307,7 +307,7 @@ def _form_dot(report: Report, row: Row) -> page.Dot:
 
 
 def _counts(report: Report, tables: Tables) -> page.Section | None:
-    """Show how many of k forms are correct, and what independence would give."""
+    """Show the number of correct forms, observed and expected for independent forms."""
     if "correct_counts" not in tables:
         return None
     series = []

@@ -175,7 +175,7 @@ def _examples(
 def _replaced(
     pair: _Pair, known: Mapping[str, frozenset[str]], rng: random.Random
 ) -> tuple[str, str] | None:
-    """Replace one letter or digit of one name by another that gives no known name; None if none."""
+    """Replace one letter or digit of a name so that no known name results; None if impossible."""
     for _ in range(_TRIES):
         sides = [pair.redirect, pair.canonical]
         side = rng.randrange(2)
@@ -307,8 +307,8 @@ def word_vectors(path: str | os.PathLike[str]) -> NameEncoder:
             skipped. Only vectors of words that occur in the names are kept in memory.
 
     Returns:
-        An encoder: the mean of the vectors of a name's words, as written or else in lower case; the
-        vector of a name without a known word is 0.
+        An encoder: the mean of the vectors of a name's words, as written or else in lower case; a
+        name without a known word has a vector of zeros.
 
     Raises:
         SourceNotFoundError: If the file does not exist.

@@ -173,9 +173,9 @@ def linking_prompt(
                 Message(role="assistant", content=answer.strip()),
             )
         ]
-        ask = Message(role="user", content=f"{question} Answer yes or no.")
+        turns.append(Message(role="user", content=f"{question} Answer yes or no."))
         options = words if with_options else None
-        return Prompt(id=prompt_id, messages=(*turns, ask), options=options)
+        return Prompt(id=prompt_id, messages=tuple(turns), options=options)
     text = "".join(f"{solved}{answer}\n\n" for solved, answer in shown) + f"Q: {question} A:"
     options = tuple(f" {word}" for word in words) if with_options else None
     return Prompt(id=prompt_id, text=text, options=options)

@@ -139,8 +139,8 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
     revision = runner.get("revision")
     if settings.trust_remote_code and named is None:
         raise ValueError(
-            "`trust_remote_code` runs code of the model, and a manifest may name any model; pass "
-            "`model` too"
+            "`trust_remote_code` runs code of the model, and a manifest may name any model; "
+            "pass `model` too"
         )
     model = named or _known_model(run, runner)
     is_same_name = named is None or named == runner.get("model")

@@ -133,8 +133,8 @@ def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heatmap]:
 def _headings(components: "ComponentMap") -> list[str]:
     """Return the columns of a map: the components of a layer's attention, and its MLP."""
     n_units = len(components.heads) // len(components.mlps)
-    whole = components.is_behind_projection
-    return [*(["attention"] if whole else map(str, range(n_units))), "MLP"]
+    is_one = components.is_behind_projection
+    return [*(["attention"] if is_one else map(str, range(n_units))), "MLP"]
 
 
 def _quoted(answer: Answer, span: Span) -> str:

@@ -72,8 +72,8 @@ class MechanismSettings(PaperSettings):
     """Keyword argument of that runner, its value JSON or text."""
 
     whole_answer: bool = True
-    """Also compare whole answers, to check that the result does not depend on the rule of spans;
-    if disabled, reading stops at the end of the span."""
+    """Comparison of whole answers in addition to spans, to check that the result does not depend on
+    the rule of spans; without it, reading stops at the end of the span."""
 
     folds: int = Field(default=5, ge=2)
     """Number of folds of the prediction of alignment."""
