@@ -162,8 +162,8 @@ def test_an_encoder_that_settings_name_is_not_imported(evil):
     study = find_study("linking")
     data = study.load(study.records.source(source="sample"))
 
-    told = rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
-    with pytest.raises(DataError, match=told):
+    message = rf"got '{EVIL}' \(no encoder of names '{EVIL}'"
+    with pytest.raises(DataError, match=message):
         study.plan(data, study.records.settings(neighbours=EVIL))
 
 

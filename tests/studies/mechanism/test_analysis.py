@@ -172,7 +172,7 @@ def test_resumed_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, mo
     assert n_measured == len(list((tmp_path / "run" / "importances").glob("*.parquet")))
     assert len(done) == n_measured
     pd.testing.assert_frame_equal(tables["mechanism_pairs"], again["mechanism_pairs"])
-    with pytest.raises(RunError, match=r"threshold is 0\.9 there and 0\.5 now; give anoth"):
+    with pytest.raises(RunError, match=r"threshold is 0\.9 there and 0\.5 now; pass anoth"):
         analyse(slaq_run, **options, threshold=0.5)
 
 
@@ -351,5 +351,5 @@ def test_answers_with_reasoning_or_inserted_facts_are_excluded(slaq_run, tmp_pat
         line |= {"reasoning": "hm", "reasoning_source": "<think>"}
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    with pytest.raises(DataError, match="no pair to look into: written after reasoning: "):
+    with pytest.raises(DataError, match="can be analysed: written after reasoning: "):
         sample_pairs(loaded, per_class=2, seed=0, cluster="topic_id")
