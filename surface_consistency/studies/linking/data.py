@@ -358,9 +358,7 @@ def _read_vectors(
         except ValueError as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(
-                f"{file}: not word vectors as UTF-8 text ({error}); pass a .vec file"
-            ) from error
+            raise DataError(f"{file}: not word vectors as UTF-8 text ({error})") from error
 
 
 def _folded(name: str, *, case: bool = True) -> str:

@@ -148,7 +148,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
             if say.direction(row, name) is not None:
                 details.append(of_pairs(row, name, quantity.format(model)))
     for row in paired.first_panel(report, tables):
-        quantity = f"proportion of labels of {row['model']} that flip with the order of the names"
+        quantity = f"flip rate of {row['model']} between the two orders of the names"
         if say.direction(row, "flip_rate") is not None:
             details += [
                 of_pairs(row, "flip_rate", quantity),
