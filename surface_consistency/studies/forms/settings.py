@@ -31,8 +31,8 @@ class FormsSource(SourceSettings):
 
     wordings: Rare[Literal["shared", "templates", "own"] | None] = None
     """Kind of forms: the same for all items (shared), templates of the item's relation (templates),
-    or the item's own wordings (own); by default templates if all rows have a relation, and shared
-    otherwise."""
+    or the item's own wordings (own); by default those of the preset, or templates if all rows have
+    a relation, or shared."""
 
 
 class FormsSettings(OptionSettings):

@@ -85,7 +85,7 @@ def _metrics(outcomes: pd.DataFrame) -> Mapping[str, float]:
 
 
 def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
-    """Compare the ranks of the options between forms, if options were scored."""
+    """Compare the ranks of options between forms, if they were scored; see `rank_agreement`."""
     table = rank_table(scored)
     return {} if table.empty else {"rank_agreement": table}
 
