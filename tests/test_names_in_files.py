@@ -128,7 +128,7 @@ def test_code_of_a_model_that_a_manifest_names_does_not_run(folder):
     from surface_consistency.studies.redirectqa.study import RedirectOutcome
 
     [run] = load_runs([folder], outcome=RedirectOutcome)
-    with pytest.raises(ValueError, match="name the model by `model` too, since a manifest may"):
+    with pytest.raises(ValueError, match="a manifest may name any model; pass `model` too"):
         _load(run, MechanismSettings(trust_remote_code=True), None)
 
 
@@ -162,8 +162,8 @@ def test_an_encoder_that_settings_name_is_not_imported(evil):
     study = find_study("linking")
     data = study.load(study.records.source(source="sample"))
 
-    told = rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
-    with pytest.raises(DataError, match=told):
+    message = rf"got '{EVIL}' \(no encoder of names '{EVIL}'"
+    with pytest.raises(DataError, match=message):
         study.plan(data, study.records.settings(neighbours=EVIL))
 
 

@@ -1,1 +1,1 @@
-"""The studies that come along: a folder each, whole from its data to its page."""
+"""The bundled studies: one subpackage per study, with its data, prompts, tables and page."""

@@ -1,6 +1,6 @@
-"""The data sets by name, one row per prompt, and the scores of predictions made elsewhere.
+"""Load data sets by name, with one row per prompt, and score predictions made elsewhere.
 
-Every set is read by the loader of its study: a run and `load_dataset` have the same prompts.
+The loader of a study reads its data set, so a run and `load_dataset` have the same prompts.
 """
 
 import os
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PROMPT_COLUMNS: Final = ("id", "item", "form", "question", "references")
-"""Columns that every data set has, before its own."""
+"""Columns of every data set, before its specific columns."""
 
 _STATES: Final = ("FULL", "DEL-ON", "DEL-OFF")
 _STUDIES: Final = {"redirectqa": "redirectqa", "slaq": "slaq", "lmlm-audit": "audit"}
@@ -57,13 +57,13 @@ _KNOWN_BY: Final = {
 
 
 class KnownDataset(Record):
-    """What is known of a data set before it is loaded."""
+    """Description of a data set that is not loaded yet."""
 
     hub: str = ""
-    """Hub repository; "" if there is none."""
+    """Hub repository; "" if it is not on the hub."""
 
     url: str = ""
-    """Where to get the data otherwise."""
+    """Address of data that are not on the hub."""
 
     paper: str = ""
     """The paper that describes it."""
@@ -75,15 +75,15 @@ class KnownDataset(Record):
     """Number of rows of the release; None if it is not recorded."""
 
     description: NonEmpty
-    """What it contains."""
+    """Description of its content."""
 
     has_sample: bool = False
-    """Whether rows of it are bundled."""
+    """Whether a sample of its rows is bundled."""
 
 
 @cache
 def known_datasets() -> Mapping[str, KnownDataset]:
-    """Read what is known of the data sets.
+    """Read the descriptions of the data sets.
 
     Returns:
         The descriptions by name.
@@ -95,12 +95,12 @@ def known_datasets() -> Mapping[str, KnownDataset]:
 
 
 def list_datasets() -> pd.DataFrame:
-    """List the data sets that `load_dataset` knows by name.
+    """List the data sets of `load_dataset`.
 
     Returns:
-        One row per data set: name; hub, its repository ("" if there is none); paper; licence; rows,
-        the number of rows of the release, missing if it is not recorded; description; has_sample,
-        whether `source="sample"` loads bundled rows.
+        One row per data set: name; hub, its repository ("" if it is not on the hub); paper;
+        licence; rows, the number of rows of the release, missing if it is not recorded;
+        description; has_sample, whether `source="sample"` loads bundled rows.
 
     Examples:
         >>> list_datasets()["name"].head(4).tolist()
@@ -118,16 +118,16 @@ class FactDataset:
     """Name of the data set."""
 
     content: Any
-    """What the study of the data set plans from."""
+    """Data from which the study of the data set makes its plan."""
 
     source: DataSource
-    """Where the rows came from, and the digest of exactly these."""
+    """Source of the rows, and the digest of exactly these rows."""
 
     prompts: pd.DataFrame
-    """The columns `PROMPT_COLUMNS` and source_row, the place of the source's row in `rows`."""
+    """The columns `PROMPT_COLUMNS` and source_row, the index of the source's row in `rows`."""
 
     rows: Sequence[Mapping[str, object]]
-    """The rows of the source as they were read."""
+    """The unchanged rows of the source."""
 
     def __len__(self) -> int:
         """Return the number of prompts."""
@@ -151,7 +151,7 @@ class FactDataset:
 
     @cached_property
     def _table(self) -> "pa.Table":
-        """The prompts and the columns of the source, nothing dropped."""
+        """The prompts and all columns of the source."""
         import pyarrow as pa
 
         record = {"redirectqa": RedirectQARow, "slaq": SlaqRow}.get(self.name)
@@ -181,8 +181,8 @@ class FactDataset:
 
         Returns:
             One row per prompt: id, item, form, question and references (a list of str), then the
-            columns of the source as they are, with the types of the release. A column of the
-            source that has one of these names and other values is called `source_<name>`.
+            columns of the source unchanged, with the types of the release. A column of the source
+            that has one of these names and other values is renamed `source_<name>`.
         """
         import pyarrow as pa
 
@@ -204,7 +204,7 @@ class FactDataset:
 
 
 def _cast(values: "pa.Array", wanted: "pa.DataType") -> "pa.Array":
-    """Give a column the type that it has in the release, if its values allow it."""
+    """Cast a column to its type in the release, if its values allow it."""
     import pyarrow as pa
 
     try:
@@ -241,12 +241,12 @@ def load_dataset(
 
     Raises:
         DataError: If no data set has that name, no sample of it is bundled, or rows are
-            broken.
+            invalid.
         SourceNotFoundError: If the source or the split is missing, gated or out of reach, or the
             data set is not on the hub and no source is given.
         ColumnNotFoundError: If a needed column is missing.
-        ValueError: If an option is unknown, or split or revision is given for a source that has
-            none.
+        ValueError: If an option is unknown, or split or revision is given for a source without
+            splits or revisions.
 
     Examples:
         >>> data = load_dataset("slaq", source="sample")
@@ -266,7 +266,7 @@ def load_dataset(
         source = known.hub
     if name == "lmlm-audit":
         if columns or revision or split:
-            raise ValueError("the layout of lmlm-audit is known; omit columns, revision and split")
+            raise ValueError("the layout of lmlm-audit is fixed; omit columns, revision and split")
         return _load_audit(source, options)
     own = {"source", "columns", "revision", "split", "preset"}
     refuse_unknown(options, signature(_loader_of(name)[0]).parameters.keys() - own, name)
@@ -282,20 +282,20 @@ def load_dataset(
 
 
 def _resolved(name: str) -> str:
-    """Find the name of a data set that is given by its name or its hub id."""
+    """Return the name of a data set that is given by its name or its hub id."""
     known = known_datasets()
     hubs = {one.hub: own for own, one in known.items() if one.hub}
     if (own := hubs.get(name, name)) not in known:
         raise DataError(
-            f"no data set {name!r}{did_you_mean(name, [*known, *hubs])}; there are "
-            f"{', '.join(known)}. Rows of another source in the columns of one of these are loaded "
-            f"by load_dataset({next(iter(known))!r}, source=...)"
+            f"no data set {name!r}{did_you_mean(name, [*known, *hubs])}; the data sets are "
+            f"{', '.join(known)}. To load rows of another source with the columns of one of these, "
+            f"use load_dataset({next(iter(known))!r}, source=...)"
         )
     return own
 
 
 def _load_rows(name: str, opened: OpenSource, options: Mapping[str, Any]) -> FactDataset:
-    """Load rows by the loader of their data set, and keep them."""
+    """Load rows with the loader of their data set, and store them."""
     rows: list[Mapping[str, object]] = []
 
     def kept(read: Iterator[Row]) -> Iterator[Row]:
@@ -314,7 +314,7 @@ def _load_rows(name: str, opened: OpenSource, options: Mapping[str, Any]) -> Fac
 
 
 def _loader_of(name: str) -> tuple[Callable[..., Any], Callable[[Any], pd.DataFrame]]:
-    """Return the loader of rows of a data set, and what lists its prompts."""
+    """Return the loader of a data set, and the function that lists its prompts."""
     loaders: Mapping[str, tuple[Callable[..., Any], Callable[[Any], pd.DataFrame]]] = {
         "redirectqa": (load_redirectqa, _redirectqa_prompts),
         "slaq": (load_slaq, _slaq_prompts),
@@ -324,7 +324,7 @@ def _loader_of(name: str) -> tuple[Callable[..., Any], Callable[[Any], pd.DataFr
 
 
 def _redirectqa_prompts(content: RedirectQA) -> pd.DataFrame:
-    """List the questions; a form is a template with the title of the redirect."""
+    """List the questions; the name of a form is the template and the title of the redirect."""
     rows = content.rows
     titles = rows["redirect_title"].fillna(rows["surface"]).mask(rows["is_canonical"], "canonical")
     shown = rows[["id", "item", "question", "references"]]
@@ -347,7 +347,8 @@ def _forms_prompts(content: Forms) -> pd.DataFrame:
 def _slaq_prompts(content: Slaq) -> pd.DataFrame:
     """List the short questions and the long queries, without the instruction around them.
 
-    The item of a long query is its topic, and its references are the answers in the order asked.
+    The item of a long query is its topic, and its references are the answers in the order of the
+    questions.
     """
     study = find_study("slaq")
     bare = {f"{form}_instruction": "{question}" for form in ("short", "long")}
@@ -371,7 +372,7 @@ def _slaq_prompts(content: Slaq) -> pd.DataFrame:
 
 
 def _load_audit(source: Source, options: Mapping[str, Any]) -> FactDataset:
-    """Load databases with their prompts; a form is a prompt style in a state of the database."""
+    """Load databases and prompts; the name of a form is a prompt style and a database state."""
     if not isinstance(source, str | os.PathLike):
         raise TypeError(
             "lmlm-audit is read from a folder of databases with their prompts; got "
@@ -412,7 +413,7 @@ def _load_audit(source: Source, options: Mapping[str, Any]) -> FactDataset:
 
 
 def _settings_of(name: str) -> StudySettings:
-    """Return how a study asks; no retriever of the audit is needed for answers that are there."""
+    """Return the settings of a study; existing answers need no retriever of the audit."""
     records = find_study(_STUDIES.get(name, "forms")).records
     chosen = {"retriever": ("fuzzy",)} if name == "lmlm-audit" else {}
     return records.settings.model_validate(chosen)
@@ -422,9 +423,9 @@ def load_example() -> pd.DataFrame:
     """Load answers of a small model, to try the metrics on.
 
     SmolLM2-135M-Instruct answered 120 facts of 24 topics of the bundled sample of SLAQ, each fact
-    alone and in three orders of a long query. `correct` is the label of a reader. The README beside
-    the file describes how the answers were made and labelled; it is not a measurement of a larger
-    model.
+    alone and in three orders of a long query. `correct` is the label of one annotator. The README
+    in the folder of the file describes how the answers were made and labelled. The answers do not
+    measure a larger model.
 
     Returns:
         480 rows: item, the fact; form, "short" or "long 1" to "long 3"; topic; question;
@@ -469,39 +470,39 @@ def score_predictions(
     """Score predictions that were made elsewhere.
 
     Args:
-        data: What `load_dataset` returned; or rows of RedirectQA, SLAQ or PopQA as they are on the
-            hub, such as what `datasets.load_dataset` returned.
+        data: Result of `load_dataset`; or rows of RedirectQA, SLAQ or PopQA with the columns of the
+            hub, such as the result of `datasets.load_dataset`.
         predictions: Mapping from id to text; or file, data frame, `datasets.Dataset` or rows with
-            a column id and a column prediction, or others of the usual names. The text of a
-            question may take the place of its id.
+            a column id and a column prediction, or with columns of other usual names. The text of a
+            question can be used instead of its id.
             With `in_order`, one text per row of `data.to_pandas()`. None is a missing prediction.
         model: Label of the model in the frame.
-        item: Column of the ids or questions, for rows without a usual name.
-        prediction: Column of the texts, for rows without a usual name.
+        item: Column of the ids or questions, if it does not have a usual name.
+        prediction: Column of the texts, if it does not have a usual name.
         rule: Name of the matching rule, one of `matching.RULES`; that of the study by default.
-        in_order: Pair a list of texts with the prompts by its order.
+        in_order: Match a list of texts with the prompts by their order.
         missing: "drop" excludes a prompt whose prediction is absent, None or blank, "wrong" counts
             it as incorrect, and "raise" raises an error.
-        strip_prompt: Cut the prompt off an output that begins with it.
-        settings: Settings of the study, if the prompts were not made by its defaults.
+        strip_prompt: Remove the prompt from an output that begins with it.
+        settings: Settings of the study, if the prompts were not made with its defaults.
 
     Returns:
         The outcomes frame: one row per pair, with the columns study, model, pair, item,
         first_condition, second_condition, first_correct, second_correct, cluster (of dependent
-        pairs, as in the report of the study) and those of the study, such as type; of lmlm-audit
-        also full, del_on and del_off. The correctness of a prompt
-        without a prediction is missing.
+        pairs, as in the report of the study) and those of the study, such as type; for lmlm-audit
+        also full, del_on and del_off. The correctness label of a prompt without a prediction is
+        missing.
 
     Raises:
-        DataError: If an id of a mapping is unknown, no row belongs to a prompt, two predictions of
-            a prompt differ, a list is not confirmed by `in_order` or has another length, or a
-            prediction is missing under "raise".
-        ColumnNotFoundError: If no column is that of the ids or the texts, or the
-            columns of `data` are those of no data set.
+        DataError: If an id of a mapping is unknown, no row matches a prompt, two predictions of a
+            prompt differ, a list is not confirmed by `in_order` or has another length, or a
+            prediction is missing with `missing="raise"`.
+        ColumnNotFoundError: If the column of the ids or of the texts is not found, or the columns
+            of `data` are not those of a data set.
 
     Warns:
         UnscoredWarning: If prompts have no prediction or no score, predictions are blank, or rows
-            belong to no prompt.
+            match no prompt.
         SurfaceConsistencyWarning: If rows of one prompt have the same text.
     """
     if not isinstance(data, FactDataset):
@@ -512,7 +513,7 @@ def score_predictions(
     items = plan.items
     if data.name == "popqa":
         items = items.assign(prompt_id=items["item"])
-    # The states of a database have the same prompts, which their ids alone distinguish.
+    # The states of a database have the same prompts; only their ids differ.
     named_by = items.drop(columns="question") if "state" in items else items
     reading = PredictionSettings(
         item=() if item is None else (item,),
@@ -538,19 +539,17 @@ def score_predictions(
 
 
 def _scoring_by(scoring: type[JudgeScoring], rule: str | None) -> JudgeScoring:
-    """Set the rule in the field of a scoring that has one."""
+    """Return scoring settings with the rule, in whichever field the study has for it."""
     if rule is None:
         return scoring()
     for field in ("rule", "judge_rule"):
         if field in scoring.model_fields:
             return scoring.model_validate({field: rule})
-    raise ValueError(
-        f"rule={rule!r}: the answers of lmlm-audit are scored by its own equivalence; omit rule"
-    )
+    raise ValueError(f"rule={rule!r}: lmlm-audit scores answers by its own equivalence; omit rule")
 
 
 def _as_forms(data: FactDataset) -> Any:  # noqa: ANN401 - what the study plans from
-    """Return what the study plans from; the facts of PopQA are items in one form."""
+    """Return the data of the study's plan; the facts of PopQA are items in one form."""
     if data.name != "popqa":
         return data.content
     rows = data.prompts.assign(
@@ -562,7 +561,7 @@ def _as_forms(data: FactDataset) -> Any:  # noqa: ANN401 - what the study plans 
 
 
 def _recognised(source: Source) -> FactDataset:
-    """Load rows whose data set their columns name."""
+    """Load rows of the data set that has their columns."""
     opened = open_source(source)
     fitting = [
         name

@@ -57,7 +57,7 @@ def test_demo_again_trains_and_asks_nothing(demo, capsys):
 
 @pytest.mark.slow
 def test_the_toy_model_computes_names_that_it_was_taught_like_the_title(demo, tmp_path):
-    """Pairs right both times need the same components more than pairs right once."""
+    """Pairs correct both times have more similar components than pairs correct once."""
     runs = load_runs([demo], outcome=RedirectOutcome)
     report = Report(runs=runs, design=RedirectQAStudy.design, cluster="subject_id")
     settings = MechanismSettings(device="cpu", per_class=8, store=tmp_path, heat_maps=0)

@@ -1,4 +1,4 @@
-"""The golden runs of the mechanism study: tiny models of fixed weights are looked into."""
+"""The golden runs of the analysis of mechanism, on tiny models with fixed weights."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ TEMPLATE = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:
 
 
 def mechanism(home: Path) -> GoldenRun:
-    """Pairs of one run, looked into with the weights of a model of two layers."""
+    """Analyse the pairs of one run with the weights of a model of two layers."""
     import transformers
 
     from surface_consistency.data.slaq import Slaq, load_slaq

@@ -181,7 +181,7 @@ def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, 
         (["slaq", "--prompts", "own"], "sets --prompts paper@[0-9a-f]{12}, and own was given"),
         (["slaq", "--judge-model", "j"], "sets --judge-model gemini-2.5-flash, and j was given"),
         (["lexical", "--task", "piqa"], "--senses judge needs --sense-model"),
-        (["linking"], "--as-published needs --neighbours, the fastText vectors .* got 'names'"),
+        (["linking"], "--as-published needs the fastText vectors .* got 'names'"),
         (["linking", "--wording", "same-entity"], "sets --wording category, and same-entity was"),
     ],
 )

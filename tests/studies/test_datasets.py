@@ -82,8 +82,8 @@ def test_bundled_samples_have_the_sizes_of_their_cards(name, n_prompts, n_items)
 
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("name", ["redirectqa", "slaq", "popqa"])
-def test_columns_of_the_source_are_those_of_datasets_load_dataset(tmp_path, name, streaming):
-    """All columns, values and types; "NA", "NaN" and years stay text, lists stay lists."""
+def test_columns_of_the_source_equal_those_of_datasets_load_dataset(tmp_path, name, streaming):
+    """All columns, values and types; "NA", "NaN" and years remain text, lists remain lists."""
     folder = datasets.load_dataset(
         str(SAMPLES / name), split="test", cache_dir=str(tmp_path), streaming=streaming
     )
@@ -100,7 +100,7 @@ def test_columns_of_the_source_are_those_of_datasets_load_dataset(tmp_path, name
 
 
 def test_prompts_of_the_audit_sample_are_a_folder_that_datasets_reads(tmp_path):
-    """All topologies; rows without aliases have None there, and an empty list in the records."""
+    """All topologies; rows without aliases have None, and an empty list in the records."""
     folder = datasets.load_dataset(str(AUDIT_SAMPLE), split="test", cache_dir=str(tmp_path))
     topologies = ("base", "alias", "noise", "collision")
     frame = sc.load_dataset("lmlm-audit", source="sample", topologies=topologies).to_pandas()
@@ -160,7 +160,7 @@ def test_long_query_of_slaq_lists_its_answers_in_the_order_asked():
     assert frame.loc["saturn-e6e970bb/2/short", "question"] == long["ShortQ2"]
 
 
-def test_mixed_types_of_a_column_are_refused():
+def test_mixed_types_of_a_column_raise_an_error():
     rows = [
         {"id": "1", "subj": "a", "prop": "sport", "obj": "b", "question": "q", "s_pop": "7"}
         | {"possible_answers": ["b"], "extra": 1},
@@ -203,7 +203,7 @@ def test_preset_reads_rows_in_memory():
             "redirectqaa",
             {},
             DataError,
-            r"did you mean 'redirectqa'\?\); there are redirectqa, slaq",
+            r"did you mean 'redirectqa'\?\); the data sets are redirectqa, slaq",
         ),
         ("WueNLP/SLAQQ", {}, DataError, r"did you mean 'WueNLP/SLAQ'\?"),
         (
@@ -237,11 +237,11 @@ def test_preset_reads_rows_in_memory():
             "lmlm-audit",
             {"source": "x", "split": "test"},
             ValueError,
-            "the layout of lmlm-audit is known; omit",
+            "the layout of lmlm-audit is fixed; omit",
         ),
     ],
 )
-def test_load_dataset_refuses(name, options, error, message):
+def test_load_dataset_raises_an_error(name, options, error, message):
     with pytest.raises(error, match=message):
         sc.load_dataset(name, **options)
 
@@ -343,7 +343,7 @@ def test_predictions_of_every_kind_give_the_same_outcomes(redirectqa, canonical_
 
 
 def test_audit_outcomes_have_the_states_of_the_database(audit):
-    """One answer per state: correct with the database whole and retrieval off, wrong after."""
+    """One answer per state: correct for FULL and DEL-OFF, incorrect for DEL-ON."""
     texts = {
         row["id"]: "nobody knows" if row["state"] == "DEL-ON" else row["references"][0]
         for row in audit.to_dataset()
@@ -421,26 +421,26 @@ def test_columns_of_predictions_are_named(redirectqa):
         ),
     ],
 )
-def test_score_predictions_refuses(redirectqa, predictions, options, error, message):
+def test_score_predictions_raises_an_error(redirectqa, predictions, options, error, message):
     with pytest.raises(error, match=message):
         sc.score_predictions(redirectqa, predictions, model="m", **options)
 
 
-def test_two_predictions_of_one_prompt_are_refused(redirectqa):
+def test_two_predictions_of_one_prompt_raise_an_error(redirectqa):
     first = redirectqa.to_dataset()[0]
 
     with pytest.raises(DataError, match="are one prompt, with two predictions; keep one"):
         sc.score_predictions(redirectqa, {first["id"]: "x", first["question"]: "y"}, model="m")
 
 
-def test_rule_is_refused_for_the_audit(audit):
+def test_rule_raises_an_error_for_the_audit(audit):
     texts = dict.fromkeys(audit.to_pandas()["id"], "x")
 
-    with pytest.raises(ValueError, match="lmlm-audit are scored by its own equivalence; omit rule"):
+    with pytest.raises(ValueError, match="scores answers by its own equivalence; omit rule"):
         sc.score_predictions(audit, texts, model="m", rule="exact")
 
 
-def test_rows_of_no_known_data_set_are_refused():
+def test_rows_of_an_unknown_data_set_raise_an_error():
     with pytest.raises(
         ColumnNotFoundError, match=r"not those of redirectqa, slaq, popqa; pass load"
     ):
@@ -456,7 +456,7 @@ def test_prompts_without_prediction_are_counted_as_unscored(redirectqa, canonica
     assert outcomes["second_correct"].isna().any()
 
 
-def test_a_source_without_splits_refuses_to_choose_one(tmp_path):
+def test_split_of_a_source_without_splits_raises_an_error(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1}\n', encoding="utf-8")
 

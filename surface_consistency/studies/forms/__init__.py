@@ -1,4 +1,4 @@
-"""Anyone's items in any number of forms: wordings, names, languages, prompts, orders of options."""
+"""User-defined items in several forms: wordings, names, languages, prompts, orders of options."""
 
 import lazy_loader
 

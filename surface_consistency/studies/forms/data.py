@@ -1,4 +1,4 @@
-"""Items in their forms, read from anyone's rows."""
+"""Read items in their forms from rows of a user or of a known data set."""
 
 import hashlib
 import json
@@ -64,44 +64,44 @@ class Forms:
     """Items in their forms."""
 
     rows: pd.DataFrame
-    """One row an item and form: item, form, question, rest (what stands behind the answer in a
-    sentence with a gap), answers (a tuple), choices (a tuple, empty for none), kind, relation,
-    cluster (None where not known), is_reference (None where the source does not say) and
-    source_row (the number of the source's row, from 0)."""
+    """One row per item and form: item, form, question, rest (the text after the answer in a
+    sentence with a gap), references (a tuple), choices (a tuple, may be empty), kind, relation,
+    cluster (None if unknown), is_reference (None if the source does not contain it) and source_row
+    (number of the row of the source, from 0)."""
 
     source: DataSource
-    """Where they came from, and the digest of exactly these."""
+    """Source of the rows, and the digest of exactly these rows."""
 
     layout: Layout
-    """How they are asked unless settings say otherwise."""
+    """Layout of the source, with the default prompt template and reference form."""
 
     wordings: Wordings
-    """Whether forms are shared by all items, templates of a relation, or each item's own."""
+    """Whether forms are shared by all items, templates of a relation, or specific to each item."""
 
     needs_two: bool = True
-    """Whether an item with a single form is left out; else it is asked, and compared with none."""
+    """Whether items with a single form are excluded; otherwise they have prompts but no pair."""
 
     def select(self, rows: pd.DataFrame) -> "Forms":
-        """Keep a part.
+        """Select some of the rows.
 
         Args:
             rows: Some of the rows.
 
         Returns:
-            The part with a digest of its own.
+            The selection with its own digest.
         """
         rows = rows.reset_index(drop=True)
         described = _described(rows, self.source.id, self.source.revision)
         return replace(self, rows=rows, source=described)
 
     def limited(self, limit: int | None) -> "Forms":
-        """Keep so many items, each in all its forms, spread over the relations.
+        """Select a number of items, each in all its forms, spread over the relations.
 
         Args:
-            limit: How many; None for all.
+            limit: Maximum number of items; None for all.
 
         Returns:
-            The part.
+            The selection.
         """
         if limit is None:
             return self
@@ -124,13 +124,13 @@ def load_forms(
 
     Args:
         source: Hub id, folder, file, `datasets` object or rows as dictionaries, with the columns of
-            `FORMS_COLUMNS`: item, form, question, and answers (one or a list) or choices and
+            `FORMS_COLUMNS`: item, form, question, and references (one or a list) or choices and
             answer_index, from 0. "sample" is the bundled sample. With a preset a folder, file
             or rows in its layout, or "" for its hub repository.
         preset: Layout of a known data set, see `presets`.
-        columns: Field to column, where rows of one's own use other names.
-        reference_separator: As for `FormsSource`.
-        wordings: As for `FormsSource`.
+        columns: Field to column, if custom rows use other names.
+        reference_separator: See `FormsSource`.
+        wordings: See `FormsSource`.
         revision: Commit of the hub repository.
         split: Split of a repository, folder or dictionary of splits.
 
@@ -139,15 +139,15 @@ def load_forms(
 
     Raises:
         SourceNotFoundError: If the source is missing, gated or out of reach.
-        ColumnNotFoundError: If a needed column is missing, or two could be it.
-        RecordError: If a row is broken, or an item has two questions under one form.
-        DataError: If no item has two forms, or there is no such preset.
+        ColumnNotFoundError: If a required column is missing, or two columns match a field.
+        RecordError: If a row is invalid, or an item has two questions under one form.
+        DataError: If no item has two forms, or the preset does not exist.
 
     Warns:
-        UnscoredWarning: If rows have no accepted answer; they are left out.
-        SurfaceConsistencyWarning: If items with a single form were left out, rows of one question
-            were merged, items have unequal numbers of forms; and what a preset has to say of its
-            data and their licence.
+        UnscoredWarning: If rows have no accepted answer; they are excluded.
+        SurfaceConsistencyWarning: If items with a single form were excluded, rows of one question
+            were merged, or items have unequal numbers of forms; also for the licence of a preset
+            and the note on its data.
     """
     if preset is not None:
         if columns:
@@ -161,7 +161,7 @@ def load_forms(
         )
     else:
         if source == "":
-            raise DataError("no source is named; give `source`, or `preset` for a known data set")
+            raise DataError("no source is given; pass `source`, or `preset` for a known data set")
         layout = Layout()
         opened = open_source(source, revision=revision, split=split, sample="forms")
         required = ("item", "form", "question", ("references", "choices"))
@@ -182,14 +182,14 @@ def load_forms(
 def forms_of(
     rows: pd.DataFrame, *, name: str, revision: str | None, layout: Layout, needs_two: bool
 ) -> Forms:
-    """Take rows that were read elsewhere for items in their forms, the same forms for all.
+    """Make items in forms from rows that were read elsewhere; all items have the same forms.
 
     Args:
-        rows: Columns of `Forms.rows`; choices, rest and relation are none by default.
-        name: Of the source.
-        revision: Its commit.
-        layout: How they are asked.
-        needs_two: Whether an item with a single form is left out.
+        rows: Columns of `Forms.rows`; choices, rest and relation are optional.
+        name: Name of the source.
+        revision: Commit of the source.
+        layout: Layout with the prompt template.
+        needs_two: Whether items with a single form are excluded.
 
     Returns:
         The items.
@@ -202,13 +202,13 @@ def forms_of(
 
 
 def _as_flag(field: str, column: str) -> str:
-    """Say on the command line that a column is that of a field."""
+    """Return the command-line option that assigns a column to a field."""
     return f"`column` {field}={column}"
 
 
 @dataclass(slots=True)
 class _Merged:
-    """Records by item and form, and what was merged."""
+    """Records by item and form, and the numbers of merged rows and of rows without an answer."""
 
     records: dict[tuple[str, str], dict[str, Any]]
     n_merged: int = 0
@@ -216,7 +216,7 @@ class _Merged:
 
 
 def _merged(rows: Iterable[tuple[int, RowCells]], separator: str | None) -> _Merged:
-    """Read numbered rows; those of one question accept the answers of each other."""
+    """Read numbered rows; merge the accepted answers of rows of one item, form and question."""
     merged = _Merged({})
     for number, cells in rows:
         record = _record(cells, separator) | {"source_row": number}
@@ -228,9 +228,9 @@ def _merged(rows: Iterable[tuple[int, RowCells]], separator: str | None) -> _Mer
             continue
         if known["question"] != record["question"]:
             raise RecordError(
-                f"{cells.place}: item {shown(record['item'])} has another question under form "
-                f"{shown(record['form'])} already ({shown(known['question'])}); each form of an "
-                "item has one: name one of the forms otherwise, or number the items apart"
+                f"{cells.place}: item {shown(record['item'])} already has another question under "
+                f"form {shown(record['form'])} ({shown(known['question'])}); use one question per "
+                "form of an item: rename one of the forms, or use different item ids"
             )
         merged.n_merged += 1
         for name in ("references", "choices"):
@@ -248,9 +248,9 @@ def _record(cells: RowCells, separator: str | None) -> dict[str, Any]:
     if index is not None:
         if answers or index >= len(choices):
             raise RecordError(
-                f"{cells.place}: answer_index {index} is to be the place of the right one among "
-                f"choices, from 0, with no answers beside it; there are {len(choices)} choices"
-                + (" and answers" if answers else "")
+                f"{cells.place}: answer_index {index} must be the index of the correct choice, "
+                f"from 0, in a row without references; the row has {len(choices)} choices"
+                + (" and references" if answers else "")
             )
         answers = (choices[index].strip(),)
     choices = tuple(choice.strip() for choice in choices)
@@ -279,11 +279,11 @@ def _flag_of(value: object) -> bool | None:
 def _forms(
     merged: _Merged, name: str, revision: str | None, layout: Layout, wordings: Wordings | None
 ) -> Forms:
-    """Lay the items out, leave out what cannot be compared, and say so."""
+    """Arrange the items, exclude those that cannot be compared, and warn about them."""
     rows = pd.DataFrame(list(merged.records.values()), columns=[*_FIELDS, "source_row"])
     rows = rows.drop(columns="answer_index").astype(object)
     rows = rows.where(rows.notna(), None)
-    rows["choices"] = _without_right_ones(rows)
+    rows["choices"] = _without_correct_ones(rows)
     rows["question"], rows["rest"] = _gaps(rows["question"], layout.cloze)
     sizes = rows.groupby("item", sort=False)["form"].transform("size")
     single = list(rows.loc[sizes == 1, "item"])
@@ -296,8 +296,8 @@ def _forms(
     chosen = wordings or layout.wordings or ("templates" if has_relations else "shared")
     if chosen == "templates" and not has_relations:
         raise DataError(
-            "templates are those of a relation, which some rows do not name; fill in the column "
-            "relation, or give `wordings=shared` or own"
+            "`wordings=templates` needs the relation of every item, but some rows have none; fill "
+            "in the column relation, or pass `wordings=shared` or own"
         )
     rows["cluster"] = _clusters(rows, layout.reference)
     described = _described(rows, name, revision)
@@ -307,7 +307,7 @@ def _forms(
 def _notes(
     merged: _Merged, single: Sequence[str], sizes: pd.Series, name: str, layout: Layout
 ) -> Iterator[tuple[type[Warning], str]]:
-    """Say what a user should know of the rows."""
+    """Yield the warnings about the rows, with their categories."""
     if layout.licence or layout.note:
         licence = f"licence: {layout.licence}" if layout.licence else ""
         yield (
@@ -317,7 +317,7 @@ def _notes(
     if merged.n_unanswered:
         yield (
             UnscoredWarning,
-            f"{merged.n_unanswered} rows of {name} have no accepted answer and are left out",
+            f"{merged.n_unanswered} rows of {name} have no accepted answer and are excluded",
         )
     references = [record["references"] for record in merged.records.values()]
     for sentence in unsplit_references(references):
@@ -325,28 +325,29 @@ def _notes(
     if merged.n_merged:
         yield (
             SurfaceConsistencyWarning,
-            f"{merged.n_merged} rows of {name} ask what an earlier row asks under the same item "
-            "and form; their answers are accepted too",
+            f"{merged.n_merged} rows of {name} repeat item, form and question of an earlier row; "
+            "their answers are also accepted",
         )
     if single:
         yield (
             SurfaceConsistencyWarning,
-            f"{name}: left out for a single form, which there is nothing to compare with: "
+            f"{name}: excluded because they have a single form: "
             f"{len(single)} {'item' if len(single) == 1 else 'items'} ({first_few(single)})",
         )
     if len(sizes) and sizes.min() < sizes.max():
         yield (
             SurfaceConsistencyWarning,
-            f"items of {name} have from {sizes.min()} to {sizes.max()} forms; the share that is "
-            "right in all falls with their number; the page also has that of equally many, drawn",
+            f"items of {name} have from {sizes.min()} to {sizes.max()} forms; the proportion "
+            "correct in all forms falls with their number; the page also has the proportion in "
+            "equally many sampled forms",
         )
 
 
-def _without_right_ones(rows: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Take off the wrong choices what another row of the same question accepts.
+def _without_correct_ones(rows: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Remove the incorrect choices that another row of the same question accepts.
 
-    Where the forms of an item have equally many choices, as translations do, one that goes in one
-    form goes in all, so that the place of a choice means the same everywhere.
+    If the forms of an item have equally many choices, as in translations, a choice that is removed
+    in one form is removed in all, so that the position of a choice has the same meaning everywhere.
     """
     if not rows["choices"].map(len).any():
         return list(rows["choices"])
@@ -354,39 +355,39 @@ def _without_right_ones(rows: pd.DataFrame) -> list[tuple[str, ...]]:
     keys = list(zip(rows["form"], rows["question"], strict=True))
     for key, answers in zip(keys, rows["references"], strict=True):
         accepted.setdefault(key, set()).update(answers)
-    gone: dict[tuple[str, int], set[int]] = {}
+    removed: dict[tuple[str, int], set[int]] = {}
     columns = (keys, rows["item"], rows["choices"], rows["references"])
     for key, item, choices, answers in zip(*columns, strict=True):
         others = accepted[key] - {*answers}
         places = {place for place, one in enumerate(choices) if one in others}
-        gone.setdefault((item, len(choices)), set()).update(places)
+        removed.setdefault((item, len(choices)), set()).update(places)
     return [
         tuple(
             one
             for place, one in enumerate(choices)
-            if one in answers or place not in gone[item, len(choices)]
+            if one in answers or place not in removed[item, len(choices)]
         )
         for _, item, choices, answers in zip(*columns, strict=True)
     ]
 
 
 def _gaps(questions: pd.Series, cloze: str) -> tuple[list[str], list[str]]:
-    """Cut sentences at their gaps: what stands before, and what behind."""
+    """Split sentences at their gaps into the texts before and after the gap."""
     if not cloze:
         return list(questions), [""] * len(questions)
     parts = [question.partition(cloze) for question in questions]
-    return [before for before, _, _ in parts], [behind.rstrip() for *_, behind in parts]
+    return [before for before, _, _ in parts], [after.rstrip() for *_, after in parts]
 
 
 def _clusters(rows: pd.DataFrame, reference: str) -> pd.Series:
-    """Give each item one cluster: that of its reference form, or of its first."""
+    """Assign one cluster to each item: that of its reference form, or of its first form."""
     order = rows.assign(place=rows["form"] != reference).sort_values("place", kind="stable")
     first = order.drop_duplicates("item").set_index("item")["cluster"]
     return rows["item"].map(first.to_dict())
 
 
 def _described(rows: pd.DataFrame, name: str, revision: str | None) -> DataSource:
-    """Describe the rows by a digest of what is asked and accepted."""
+    """Describe the rows by a digest of their questions, references and choices."""
     digest = hashlib.sha256()
     columns = ("item", "form", "question", "rest", "references", "choices")
     for values in zip(*(rows[column] for column in columns), strict=True):

@@ -1,4 +1,4 @@
-"""Rows of any layout to items in forms: a table of names says which cell is what."""
+"""Convert rows of any layout to items in forms; a layout assigns cells to fields."""
 
 import os
 import re
@@ -23,47 +23,47 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.text import did_you_mean
 
 Wordings = Literal["shared", "templates", "own"]
-"""Whether forms are the same for all items, templates of a relation, or each item's own."""
+"""Whether forms are the same for all items, templates of a relation, or specific to each item."""
 
 _HOLE: Final = re.compile(r"\{([^{}]+)\}")
 _PRESETS: Final = Path(__file__).with_name("presets.toml")
 
 
 class Layout(Record):
-    """Which cells of a source are what; texts hold cells as {column}."""
+    """Assignment of the cells of a source to fields; {column} in a text stands for a cell."""
 
     source: str = ""
-    """Hub repository; "" where files of one's own are needed."""
+    """Hub repository; "" if the user must provide files."""
 
     files: str = ""
-    """Files below a folder, a name in braces for a column; "" for rows as `open_source` finds."""
+    """Files below a folder, with column names in braces; "" for the rows of `open_source`."""
 
     templates: str = ""
-    """Files of templates that are joined to the rows; none by default."""
+    """Files of templates that are joined to the rows; "" for no templates."""
 
     licence: str = ""
     """Licence of the data."""
 
     item: str = ""
-    """What tells items apart."""
+    """Id of the item."""
 
     form: str = ""
     """Label of the form."""
 
     question: str = ""
-    """What is asked."""
+    """The question."""
 
     references: str = ""
     """Column of the accepted answers."""
 
     choices: str | Items[str] = ""
-    """Column of what is chosen among, or columns of one choice each."""
+    """Column of the choices, or several columns of one choice each."""
 
     letters: str = ""
-    """Letters of the choices, where the question names them."""
+    """Letters of the choices, if the question contains them."""
 
     separator: str = ""
-    """What parts choices in one cell; "" for lists."""
+    """Separator of choices in one cell; "" for lists."""
 
     kind: str = ""
     """Kind of the form, such as its language."""
@@ -72,34 +72,34 @@ class Layout(Record):
     """Relation of the item."""
 
     cluster: str = ""
-    """What intervals take whole."""
+    """Cluster for intervals."""
 
     reference: str = ""
-    """The form that others are held against; the first by default."""
+    """Reference form; the first form by default."""
 
     wordings: Wordings | None = None
-    """What the forms are; None to go by whether there are relations."""
+    """Kind of forms; None for templates if all rows have a relation, and shared otherwise."""
 
     each: str = ""
     """A cell whose entries are forms, as `key` and `value`."""
 
     forms: tuple[Mapping[str, str], ...] = ()
-    """Forms side by side in a row, each with what differs."""
+    """Forms that are columns of one row, each with the fields in which it differs."""
 
     replace: Mapping[str, str] = {}
-    """What stands for what in a question."""
+    """Texts that are replaced in a question, with their replacements."""
 
     cloze: str = ""
-    """Where in the question the answer stands; "" for questions."""
+    """Marker of the place of the answer in a sentence; "" for questions."""
 
     split: str = ""
-    """Letters at whose last one a line of text falls into question and answer."""
+    """Letters after which a line is split into question and answer, at the last occurrence."""
 
     frame: NonEmpty = "Q: {question} A:"
-    """What stands around a question."""
+    """Prompt template."""
 
     note: str = ""
-    """What a reader must know of the data."""
+    """Note on the data, which is printed as a warning."""
 
 
 @lru_cache(maxsize=1)
@@ -121,7 +121,7 @@ def presets() -> Mapping[str, Layout]:
 
 
 def find_preset(name: str) -> Layout:
-    """Look a layout up.
+    """Return a layout by name.
 
     Args:
         name: Its name.
@@ -130,13 +130,13 @@ def find_preset(name: str) -> Layout:
         The layout.
 
     Raises:
-        DataError: If there is none of that name; lists those there are.
+        DataError: If no layout has that name; the message lists the names.
     """
     known = presets()
     if name not in known:
         raise DataError(
-            f"no preset {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}. Rows "
-            "with the columns item, form, question and references need none"
+            f"no preset {name!r}{did_you_mean(name, known)}; the presets are {', '.join(known)}. "
+            "Rows with the columns item, form, question and references do not need a preset"
         )
     return known[name]
 
@@ -144,7 +144,7 @@ def find_preset(name: str) -> Layout:
 def layout_rows(
     layout: Layout, source: Source, *, revision: str | None = None, split: str = "test"
 ) -> OpenSource:
-    """Find the rows of a source in the layout of a data set, templates joined.
+    """Open the rows of a source in the layout of a data set, joined with the templates.
 
     Args:
         layout: The layout.
@@ -153,11 +153,11 @@ def layout_rows(
         split: Split of the hub repository, for layouts without files.
 
     Returns:
-        The source, whose rows also have the columns that paths and templates give.
+        The source, whose rows also have the columns of paths and templates.
 
     Raises:
-        SourceNotFoundError: If there are no such files, or the repository is gated or out of reach.
-        DataError: If neither a source nor a repository is named.
+        SourceNotFoundError: If the files do not exist, or the repository is gated or out of reach.
+        DataError: If there is neither a source nor a repository.
     """
     if not isinstance(source, str | os.PathLike):
         return open_source(source, revision=revision, split=split)
@@ -165,7 +165,7 @@ def layout_rows(
     is_sample = isinstance(source, str) and source == SAMPLE
     if not name:
         raise DataError(
-            f"this preset has no repository on the hub: download the data and name the folder with "
+            f"this preset has no repository on the hub: download the data and pass the folder as "
             f"`source` ({layout.files})"
         )
     if not layout.files or is_sample:
@@ -178,11 +178,11 @@ def layout_rows(
 
 
 def _folder_rows(layout: Layout, folder: Path) -> Iterator[Row]:
-    """Read all files of a layout, each row with what its path tells, and its templates."""
+    """Read all files of a layout, each row with the columns from its path and its templates."""
     files = list(_files(folder, layout.files))
     if not files:
         raise SourceNotFoundError(
-            f"{folder} holds no file {layout.files}; name the folder that holds them"
+            f"{folder} contains no file {layout.files}; pass the folder that contains them"
         )
     templates = _templates(layout, folder)
     shared = [name for name in _HOLE.findall(layout.templates) if name in layout.files]
@@ -195,7 +195,7 @@ def _folder_rows(layout: Layout, folder: Path) -> Iterator[Row]:
 
 
 def _templates(layout: Layout, folder: Path) -> dict[tuple[str, ...], list[dict[str, object]]]:
-    """Read the templates by what their path tells."""
+    """Read the templates by the columns from their paths."""
     if not layout.templates:
         return {}
     read: dict[tuple[str, ...], list[dict[str, object]]] = {}
@@ -204,13 +204,13 @@ def _templates(layout: Layout, folder: Path) -> dict[tuple[str, ...], list[dict[
         read.setdefault(tuple(names.values()), []).extend(rows)
     if not read:
         raise SourceNotFoundError(
-            f"{folder} holds no templates {layout.templates}; name the folder that holds them"
+            f"{folder} contains no templates {layout.templates}; pass the folder that contains them"
         )
     return read
 
 
 def _files(folder: Path, pattern: str) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Find the files of a pattern, with what stands for the names in it."""
+    """Find the files that match a pattern, with the values of the names in it."""
     parts = _HOLE.split(pattern)
     expression = "".join(
         f"(?P<{part}>[^/]+?)" if number % 2 else _as_expression(part)
@@ -229,7 +229,7 @@ def _as_expression(part: str) -> str:
 
 
 def _rows(path: Path, layout: Layout) -> Iterator[Row]:
-    """Read rows, or lines that fall into question and answer."""
+    """Read rows, or lines that are split into question and answer."""
     if not layout.split:
         yield from read_rows(path)
         return
@@ -244,27 +244,29 @@ def _rows(path: Path, layout: Layout) -> Iterator[Row]:
 def forms_of_row(
     layout: Layout, row: Mapping[str, object], place: Place
 ) -> Iterator[dict[str, Any]]:
-    """Take the forms that a row holds.
+    """Read the forms of a row.
 
     Args:
         layout: The layout.
         row: The row.
-        place: Where it stands.
+        place: File and line of the row.
 
     Yields:
-        Of each form item, form, question, references, choices, kind, relation and cluster.
+        Per form: item, form, question, references, choices, kind, relation and cluster.
 
     Raises:
-        ColumnNotFoundError: If a cell of the layout is not there; names the place.
+        ColumnNotFoundError: If a cell of the layout is missing; the message contains the place.
     """
     entries: Sequence[Mapping[str, object]] = [{}]
     if layout.each:
         cell = _cell(row, layout.each, place)
         if not isinstance(cell, Mapping):
-            raise ColumnNotFoundError(f"{place}: column {layout.each!r} holds no forms by name")
+            raise ColumnNotFoundError(
+                f"{place}: column {layout.each!r} does not contain forms by name"
+            )
         entries = [{"key": key, "value": value} for key, value in cell.items()]
     for entry in entries:
-        whole = {**row, **entry}
+        cells = {**row, **entry}
         for form in layout.forms or ({},):
             texts = {
                 name: form.get(name, getattr(layout, name))
@@ -279,18 +281,18 @@ def forms_of_row(
                 )
             }
             answers = texts.pop("references")
-            filled = {name: _filled(text, whole, place) for name, text in texts.items()}
+            filled = {name: _filled(text, cells, place) for name, text in texts.items()}
             for old, new in layout.replace.items():
-                filled["question"] = filled["question"].replace(old, _filled(new, whole, place))
-            path = _filled(answers, whole, place)
+                filled["question"] = filled["question"].replace(old, _filled(new, cells, place))
+            path = _filled(answers, cells, place)
             yield filled | {
-                "references": _cell(whole, path, place),
-                "choices": _choices(layout, whole, place),
+                "references": _cell(cells, path, place),
+                "choices": _choices(layout, cells, place),
             }
 
 
 def _choices(layout: Layout, row: Mapping[str, object], place: Place) -> object:
-    """Read what is chosen among."""
+    """Read the choices of a row."""
     if layout.letters:
         return list(layout.letters)
     if not isinstance(layout.choices, str):
@@ -302,12 +304,12 @@ def _choices(layout: Layout, row: Mapping[str, object], place: Place) -> object:
 
 
 def _filled(text: str, row: Mapping[str, object], place: Place) -> str:
-    """Put the cells of a row into a text."""
+    """Insert the cells of a row into a text."""
     return _HOLE.sub(lambda hole: str(_cell(row, hole[1], place)), text)
 
 
 def _cell(row: Mapping[str, object], path: str, place: Place) -> Any:  # noqa: ANN401
-    """Find a cell, or what lies within one."""
+    """Return a cell, or a value inside a cell by its path."""
     if path in row:
         return row[path]
     value: Any = row
@@ -318,7 +320,7 @@ def _cell(row: Mapping[str, object], path: str, place: Place) -> Any:  # noqa: A
             value = value[int(part)]
         else:
             raise ColumnNotFoundError(
-                f"{place}: no {shown(path)}; the columns are {first_names(row)}. Name a "
-                "file or folder in the layout of the preset"
+                f"{place}: no {shown(path)}; pass a file or folder in the layout of the preset. "
+                f"Columns: {first_names(row)}"
             )
     return value

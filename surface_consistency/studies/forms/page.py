@@ -22,10 +22,10 @@ from surface_consistency.tables.numbers import Claim, Value, interval_value
 from surface_consistency.tables.table import Table
 
 _SHOWN_ROWS: Final = 50
-"""Forms that tables and charts of the page show; the CSV files have all."""
+"""Maximum number of forms in tables and charts of the page; the CSV files contain all."""
 _SQUARES: Final = 12
 _MOST_EQUIVALENT: Final = 6
-"""Maximum number of equivalent forms of a model that have a sentence of their own."""
+"""Maximum number of equivalent forms of a model that have their own sentence."""
 _OWN: Final = (
     *("forms", "variance", "spread", "correct_counts", "form_answers", "samples"),
     *("models_forms", "rank_agreement"),
@@ -45,10 +45,10 @@ def forms_report_tables(report: Report) -> dict[str, Table]:
         p-value of the two one-sided tests, Holm-corrected over the forms of a model.
     """
     outcomes = {run.label: run.outcomes for run in report.runs}
-    held = _as_held(report)
-    tables = form_tables(outcomes, report.intervals) | paired_tables(held)
+    adapted = _adapted(report)
+    tables = form_tables(outcomes, report.intervals) | paired_tables(adapted)
     if (margin := report.settings.margin) is not None:
-        tables["by_form"] = _with_equivalence(held, tables["by_form"], margin)
+        tables["by_form"] = _with_equivalence(adapted, tables["by_form"], margin)
     return tables
 
 
@@ -67,8 +67,8 @@ def _with_equivalence(report: Report, table: Table, margin: float) -> Table:
     return replace(table, frame=frame, columns=[*table.columns, column])
 
 
-def _as_held(report: Report) -> Report:
-    """Remove from the design what the rows do not have: kinds of forms, and clusters of items."""
+def _adapted(report: Report) -> Report:
+    """Remove groupings and clusters that the rows do not have from the design of a report."""
     frame = report.frame
     changes: dict[str, Mapping[str, Any]] = {}
     if frame["kind"].isna().all():
@@ -307,7 +307,7 @@ def _form_dot(report: Report, row: Row) -> page.Dot:
 
 
 def _counts(report: Report, tables: Tables) -> page.Section | None:
-    """Show how many of k forms are correct, and what independence would give."""
+    """Show the number of correct forms, observed and expected for independent forms."""
     if "correct_counts" not in tables:
         return None
     series = []
@@ -334,7 +334,7 @@ def _series(label: str, model: int | None, rows: Sequence[Row], name: str) -> pa
 
 
 def _together(report: Report, tables: Tables) -> page.Section | None:
-    """Show how often the verdicts of each pair of forms differ."""
+    """Show how often the correctness labels of each pair of forms differ."""
     maps = []
     parts = (
         tables["form_pairs"].frame.groupby("model", sort=False) if "form_pairs" in tables else ()
@@ -349,7 +349,7 @@ def _together(report: Report, tables: Tables) -> page.Section | None:
         maps.append(
             page.Heatmap(
                 name=f"together-{report.index[str(label)]}",
-                title=f"Items whose verdict differs between two forms, {label}",
+                title=f"Items whose correctness differs between two forms, {label}",
                 columns=names,
                 panels=[("", rows)],
             )
@@ -425,25 +425,24 @@ def _answers(report: Report, tables: Tables) -> page.Section | None:
 
 def _answer(report: Report, run: Run, row: Row, answer: page.Answer) -> page.Answer:
     """Show one pair, with the number of correct forms of its item."""
-    key = ("right forms", run.label)
+    key = ("correct forms", run.label)
     if key not in report.memo:
-        report.memo[key] = _right_forms(run.outcomes)
-    right = report.memo[key].get((row["item"], row["sample"]))
-    return replace(answer, labels={**answer.labels, "right": [right] if right else []})
+        report.memo[key] = _correct_forms(run.outcomes)
+    correct = report.memo[key].get((row["item"], row["sample"]))
+    return replace(answer, labels={**answer.labels, "right": [correct] if correct else []})
 
 
-def _right_forms(outcomes: pd.DataFrame) -> dict[tuple[str, int], str]:
+def _correct_forms(outcomes: pd.DataFrame) -> dict[tuple[str, int], str]:
     """Count the correct forms of each item and sample, such as "3 of 5"."""
     by_item = outcomes.groupby(["item", "sample"], sort=False)
-    right = by_item["second_correct"].sum() + by_item["first_correct"].first().fillna(False)
-    judged = by_item["second_correct"].count() + by_item["first_correct"].first().notna()
-    return {
-        key: f"{int(n)} of {int(k)}" for key, n, k in zip(right.index, right, judged, strict=True)
-    }
+    correct = by_item["second_correct"].sum() + by_item["first_correct"].first().fillna(False)
+    scored = by_item["second_correct"].count() + by_item["first_correct"].first().notna()
+    counts = zip(correct.index, correct, scored, strict=True)
+    return {key: f"{int(n)} of {int(k)}" for key, n, k in counts}
 
 
 def _evenness(answer: page.Answer) -> float:
-    """Return how far the forms of an item are from half correct."""
+    """Return the distance of the proportion of correct forms of an item from one half."""
     n, _, k = "".join(answer.labels.get("right", ())).partition(" of ")
     return abs(int(n) / int(k) - 0.5) if k and int(k) else 1.0
 
@@ -481,7 +480,7 @@ def forms_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
 
 FORMS_PAGE: Final = paired.PageSpec(
     tables=(forms_report_tables,),
-    prepare=_as_held,
+    prepare=_adapted,
     finding=_finding,
     sections=(
         _decides,

@@ -15,11 +15,11 @@ from surface_consistency.schemas.settings import Rare
 
 
 class FormsSource(SourceSettings):
-    """Where the items come from."""
+    """Source of the items."""
 
     source: str = ""
-    """Hub id, folder, Parquet, JSONL or CSV file with the columns item, form, question and answers
-    (or choices and answer_index), or "sample" for the bundled rows; by default the hub's
+    """Hub id, folder, Parquet, JSONL or CSV file with the columns item, form, question and
+    references (or choices and answer_index), or "sample" for the bundled rows; by default the hub
     repository of `preset`."""
 
     preset: str | None = None
@@ -27,12 +27,12 @@ class FormsSource(SourceSettings):
     mkqa, global-mmlu, counterfact or reversal-curse."""
 
     reference_separator: Rare[str | None] = None
-    """What separates several accepted answers in a cell of text, such as "|"."""
+    """Separator of several accepted answers in a text cell, such as "|"."""
 
     wordings: Rare[Literal["shared", "templates", "own"] | None] = None
-    """What a form is: the same for all items (shared), a template of the item's relation
-    (templates), or the item's own wording (own); by default templates where rows have a relation,
-    and else shared."""
+    """Kind of forms: the same for all items (shared), templates of the item's relation (templates),
+    or the item's own wordings (own); by default those of the preset, or templates if all rows have
+    a relation, or shared."""
 
 
 class FormsSettings(OptionSettings):
@@ -71,19 +71,18 @@ class FormsSettings(OptionSettings):
 
     @model_validator(mode="after")
     def _draws(self) -> "FormsSettings":
-        """Refuse several samples of what is always the same, and a frame without a question."""
+        """Reject several samples of a deterministic answer, and a frame without a question."""
         if self.samples > 1 and self.temperature == 0.0:
             raise ValueError(
-                f"samples={self.samples} at temperature 0 are one answer, repeated; give "
-                "`temperature`"
+                f"samples={self.samples} at temperature 0 repeat one answer; set `temperature`"
             )
         if self.samples > 1 and self.read != "generate":
             raise ValueError(
-                "options are compared by their probabilities, of which there are no samples; leave "
-                "out `samples` or `read`"
+                "options are compared by their probabilities, which cannot be sampled; omit "
+                "`samples` or `read`"
             )
         if self.frame is not None and self.frame.count("{question}") != 1:
-            raise ValueError(f"frame must hold {{question}} once, got {self.frame!r}")
+            raise ValueError(f"frame must contain {{question}} once; got {self.frame!r}")
         return self
 
 

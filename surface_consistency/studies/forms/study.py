@@ -41,20 +41,20 @@ class FormOutcome(PairedOutcome):
     """Relation of the item."""
 
     item_cluster: str | None
-    """What the source takes whole, such as the subject."""
+    """Cluster in the source, such as the subject."""
 
     cluster: NonEmpty
-    """What is taken whole: the relation where forms are its templates, else what the source takes
-    whole, else the item."""
+    """Cluster: the relation if forms are its templates, otherwise the cluster in the source,
+    otherwise the item."""
 
     wordings: NonEmpty
     """Whether forms are "shared" by all items, "templates" of a relation, or each item's "own"."""
 
     sample: int
-    """Which of the answers drawn to each question, from 1."""
+    """Number of the sampled answer to each question, from 1."""
 
     is_same_answer: bool
-    """Whether both forms accept the same answers, so that what was said can be compared."""
+    """Whether both forms accept the same answers, so that the texts of answers are comparable."""
 
     first_surface: str | None
     """The question in the reference form."""
@@ -63,17 +63,17 @@ class FormOutcome(PairedOutcome):
     """The question in the other form."""
 
     first_prediction: str | None
-    """Judged part of the answer in the reference form."""
+    """Scored part of the answer in the reference form."""
 
     second_prediction: str | None
-    """Judged part of the answer in the other form."""
+    """Scored part of the answer in the other form."""
 
 
 def _metrics(outcomes: pd.DataFrame) -> Mapping[str, float]:
-    """Compute the agreement of two forms, right in all, and accuracy; see `forms_by`.
+    """Compute agreement of two forms, proportion correct in all, and accuracy; see `forms_by`.
 
     Returns:
-        two_forms_agree, all_forms_correct and form_accuracy; NaN where no item has two verdicts.
+        two_forms_agree, all_forms_correct and form_accuracy; NaN if no item has two scored forms.
     """
     texts = dict.fromkeys(("model", "first_prediction", "second_prediction"), "")
     table = agreement(long_frame(outcomes.assign(**texts)))
@@ -85,13 +85,13 @@ def _metrics(outcomes: pd.DataFrame) -> Mapping[str, float]:
 
 
 def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
-    """Compare how forms rank the options, where these were scored; see `rank_agreement`."""
+    """Compare the ranks of options between forms, if they were scored; see `rank_agreement`."""
     table = rank_table(scored)
     return {} if table.empty else {"rank_agreement": table}
 
 
 class FormsStudy(Study):
-    """One item, asked in many forms."""
+    """Study of items in several forms."""
 
     name = "forms"
     design = Design(
@@ -99,9 +99,9 @@ class FormsStudy(Study):
         question="the same item in any number of forms: wordings, names, languages, prompts",
         conditions=("reference form", "other form"),
         cells=(
-            "right in both",
-            "right in the reference only",
-            "right in the other only",
+            "correct in both",
+            "correct in the reference only",
+            "correct in the other only",
             "neither",
         ),
         clusters={"cluster": "clusters", "item": "items"},
@@ -126,14 +126,14 @@ class FormsStudy(Study):
         )
 
     def plan(self, data: Forms, settings: FormsSettings, *, runner: Runner | None = None) -> Plan:
-        """Ask every item in every form, as many times as samples are wanted; see `Study.plan`.
+        """Plan one prompt per item, form and sample; see `Study.plan`.
 
         Returns:
-            A group of prompts a sample; one target an item, form and sample; one pair an item,
-            other form and sample.
+            One group of prompts per sample; one target per item, form and sample; one pair per
+            item, other form and sample.
 
         Raises:
-            DataError: If a form is unknown, or there are too few items to show before a question.
+            DataError: If a form is unknown, or there are too few items for the demonstrations.
         """
         n_items = data.rows["item"].nunique()
         data, settings = _chosen(data, settings)
@@ -162,7 +162,7 @@ class FormsStudy(Study):
         )
 
     def judge(self, scoring: RuleScoring, folder: RunFolder | None) -> Judge:
-        """Judge by the rule; an option that was chosen, by whether it is the right one."""
+        """Return the judge of the rule, or of exact matches if the model chooses an option."""
         settings: Mapping[str, Any] = {}
         if folder is not None and folder.manifest.is_file():
             settings = folder.read_manifest().settings
@@ -172,7 +172,7 @@ class FormsStudy(Study):
 
 
 def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]:
-    """Settle the reference form, mark it in each item, and keep the forms that are wanted."""
+    """Determine the reference form, mark it in each item, and select the requested forms."""
     rows = data.rows
     known = list(dict.fromkeys(rows["form"]))
     marked = rows["is_reference"].eq(True)
@@ -180,7 +180,7 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
     for name in (*settings.forms, *filter(None, (settings.reference,))):
         if name not in known:
             raise DataError(
-                f"no form {shown(name)} in {data.source.id}{did_you_mean(name, known)}; its forms "
+                f"no form {shown(name)} in {data.source.id}{did_you_mean(name, known)}; the forms "
                 f"are {first_names(known)}"
             )
     if settings.reference or not marked.any():
@@ -192,57 +192,57 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
     if repeated.any():
         item = rows.loc[marked, "item"][repeated].iloc[0]
         raise DataError(
-            f"item {shown(item)} has two reference forms; mark one, or name `reference`"
+            f"item {shown(item)} has two reference forms; mark one, or pass `reference`"
         )
     wanted = rows["form"].isin(settings.forms) | marked if settings.forms else marked | True
-    rows = rows.assign(is_reference=marked)[wanted & _askable(rows, settings)]
+    rows = rows.assign(is_reference=marked)[wanted & _usable(rows, settings)]
     if data.needs_two:
         rows = rows[rows.groupby("item")["form"].transform("size") > 1]
     if rows.empty:
-        raise DataError(f"no item of {data.source.id} can be asked in two of these forms")
+        raise DataError(f"no item of {data.source.id} has two of these forms that can be prompted")
     if settings.read != "generate" and rows["choices"].map(len).eq(0).any():
         rows = rows.assign(choices=rows["choices"].map(lambda _: ()))
         n_answers = rows.assign(accepted=rows["references"].map(frozenset))
         varied = n_answers.groupby("item")["accepted"].nunique() > 1
         if varied.any():
             raise DataError(
-                f"the forms of item {shown(varied.idxmax())} accept other answers, so that options "
-                "drawn from other items would fit some of them only; give choices to every form, "
-                "or leave out `read`"
+                f"the forms of item {shown(varied.idxmax())} accept different answers, so options "
+                "from other items would fit only some of them; add choices to every form, or omit "
+                "`read`"
             )
     frame = settings.frame or data.layout.frame
     settled = settings.model_copy(update={"reference": reference, "frame": frame})
     return data.select(rows), settled
 
 
-def _askable(rows: pd.DataFrame, settings: FormsSettings) -> pd.Series:
-    """Tell which sentences with a gap a model can go on from; say how many it cannot."""
-    goes_on = rows["rest"].map(lambda rest: _WORD.search(rest) is None)
+def _usable(rows: pd.DataFrame, settings: FormsSettings) -> pd.Series:
+    """Select the forms that a model can complete; warn about sentences with an inner gap."""
+    ends_in_gap = rows["rest"].map(lambda rest: _WORD.search(rest) is None)
     if settings.read != "generate":
-        goes_on |= rows["choices"].map(len) > 0
-    askable = goes_on & rows["question"].map(str.strip).ne("")
-    if n_left_out := int((~askable).sum()):
+        ends_in_gap |= rows["choices"].map(len) > 0
+    usable = ends_in_gap & rows["question"].map(str.strip).ne("")
+    if n_excluded := int((~usable).sum()):
         warnings.warn(
-            f"{n_left_out} of {len(rows)} forms are sentences whose gap is not at their end, from "
-            "which no model goes on, and are left out"
+            f"{n_excluded} of {len(rows)} forms are excluded: the gap of these sentences is not at "
+            "their end, so a model cannot complete them"
             + (
-                "; `read=multiple-choice` asks those with choices"
+                "; `read=multiple-choice` includes those with choices"
                 if settings.read == "generate"
                 else ""
             ),
             SurfaceConsistencyWarning,
             stacklevel=4,
         )
-    return askable
+    return usable
 
 
 def _sampled(sample: int, settings: FormsSettings) -> str:
-    """Name a sample in ids."""
+    """Return the part of an id that names a sample."""
     return f" | sample {sample}" if settings.samples > 1 else ""
 
 
 def _decoding(settings: FormsSettings, sample: int) -> GenerationParams:
-    """Say how a sample is decoded: each from a seed of its own."""
+    """Return the generation parameters of a sample; each sample has its own seed."""
     return GenerationParams(
         max_new_tokens=settings.max_new_tokens,
         stop=("\n",) if settings.stop else (),
@@ -252,7 +252,7 @@ def _decoding(settings: FormsSettings, sample: int) -> GenerationParams:
 
 
 def _targets(data: Forms, settings: FormsSettings) -> pd.DataFrame:
-    """List what is judged: every form of every item, as often as it is asked."""
+    """List the targets: one per item, form and sample."""
     rows = data.rows
     is_chosen = settings.read != "generate" and rows["choices"].map(len).gt(0).all()
     answers = rows["references"].map(list)
@@ -266,40 +266,40 @@ def _targets(data: Forms, settings: FormsSettings) -> pd.DataFrame:
         part = pd.DataFrame(
             {"target_id": names, "prompt_id": names, "references": answers.to_numpy()}
         )
-        held = rows[["question", "form", "kind", "relation", "is_reference"]]
-        part = pd.concat([part.assign(item=rows["item"].to_numpy()), held], axis=1)
-        part = part.assign(item_cluster=rows["cluster"], cluster=_whole(data))
+        copied = rows[["question", "form", "kind", "relation", "is_reference"]]
+        part = pd.concat([part.assign(item=rows["item"].to_numpy()), copied], axis=1)
+        part = part.assign(item_cluster=rows["cluster"], cluster=_clusters(data))
         parts.append(part.assign(sample=sample, accepted=rows["references"].to_numpy()))
     return pd.concat(parts, ignore_index=True)
 
 
-def _whole(data: Forms) -> pd.Series:
-    """Name what is taken whole of each row."""
+def _clusters(data: Forms) -> pd.Series:
+    """Return the cluster of each row."""
     if data.wordings == "templates":
         return data.rows["relation"]
     return data.rows["cluster"].where(data.rows["cluster"].notna(), data.rows["item"])
 
 
 def target_pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame:
-    """List what is compared: the reference form of each item with every other.
+    """List the pairs: the reference form of each item with every other form.
 
     Args:
-        targets: One row a form, item and sample, with target_id, item, form, is_reference,
+        targets: One row per form, item and sample, with target_id, item, form, is_reference,
             question, accepted (texts), sample, kind, relation, item_cluster and cluster.
-        reference: What the reference form is called.
-        wordings: What the forms are.
+        reference: Name of the reference form.
+        wordings: Kind of forms.
 
     Returns:
-        The columns of `FormOutcome` that are known before a verdict, and both targets.
+        The columns of `FormOutcome` that do not depend on correctness labels, and both targets.
     """
     keys = ["item", "sample"]
     first = targets[targets["is_reference"].astype(bool)].set_index(keys)
-    # An item in its reference form alone is compared with none.
+    # An item that has only its reference form is not compared.
     is_alone = targets["is_reference"] & ~targets.duplicated(keys, keep=False)
     others = targets[~targets["is_reference"].astype(bool) | is_alone].reset_index(drop=True)
     is_compared = ~others["is_reference"].astype(bool)
     of_first = first.reindex(pd.MultiIndex.from_frame(others[keys]))
-    # Of an item without its reference the first form stands in.
+    # An item without its reference form is represented by its first form.
     order = targets.sort_values("is_reference", ascending=False, kind="stable")
     accepted = order.drop_duplicates("item").set_index("item")["accepted"].to_dict()
     is_same = [
@@ -333,7 +333,7 @@ def target_pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.Dat
 
 
 def _texts(data: Forms, settings: FormsSettings) -> Iterator[Prompt]:
-    """Write the prompts of one sample, options among them where they are compared."""
+    """Write the prompts of one sample, with options if options are compared."""
     frame = settings.frame or data.layout.frame
     shown = _demonstrations(data.rows, settings)
     for row in data.rows.to_dict("records"):
@@ -364,27 +364,27 @@ def _texts(data: Forms, settings: FormsSettings) -> Iterator[Prompt]:
 def _demonstrations(
     rows: pd.DataFrame, settings: FormsSettings
 ) -> dict[str, list[tuple[str, str]]]:
-    """Choose solved items before each item: in the reference form, the same under all its forms.
+    """Choose the demonstrations of each item: in the reference form, equal for all its forms.
 
-    They are of another relation, cluster and answer, so that they give nothing away.
+    They have another relation, cluster and answer, so they do not reveal the answer.
     """
     solved = rows[rows["is_reference"].astype(bool)].to_dict("records")
     order = sorted(solved, key=lambda row: _rank(settings.seed, str(row["item"])))
     drawn = {}
     for row in rows.drop_duplicates("item").to_dict("records"):
-        allowed = (other for other in order if not _tells(other, row))
+        allowed = (other for other in order if not _may_reveal(other, row))
         chosen = list(islice(allowed, settings.shots))
         if len(chosen) < settings.shots:
             raise DataError(
-                f"`shots` {settings.shots}: only {len(chosen)} items may stand before item "
-                f"{shown(row['item'])} (of other relations, clusters and answers); ask for fewer"
+                f"`shots` {settings.shots}: only {len(chosen)} items have another relation, "
+                f"cluster and answer than item {shown(row['item'])}; use fewer shots"
             )
         drawn[row["item"]] = [(other["question"], other["references"][0]) for other in chosen]
     return drawn
 
 
-def _tells(other: Mapping[Any, Any], row: Mapping[Any, Any]) -> bool:
-    """Return whether a solved item may give away the answer to another."""
+def _may_reveal(other: Mapping[Any, Any], row: Mapping[Any, Any]) -> bool:
+    """Return whether a demonstration may reveal the answer to another item."""
     is_like = other["item"] == row["item"] or any(
         row[name] is not None and other[name] == row[name] for name in ("relation", "cluster")
     )
@@ -392,5 +392,5 @@ def _tells(other: Mapping[Any, Any], row: Mapping[Any, Any]) -> bool:
 
 
 def _rank(seed: int, item: str) -> bytes:
-    """Order items in a way that is drawn by the seed."""
+    """Return the sort key of an item in a random order given by the seed."""
     return hashlib.sha256(f"{seed}|{item}".encode()).digest()

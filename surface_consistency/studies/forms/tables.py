@@ -31,7 +31,7 @@ from surface_consistency.tables.table import Table
 from surface_consistency.text import padded_words
 
 MOST_FORMS: Final = 30
-"""Forms of which every two are compared."""
+"""Maximum number of forms of which all pairs are compared."""
 
 _FACT: Final = ["item", "sample"]
 _PARTS: Final = {
@@ -51,15 +51,15 @@ Frames = Mapping[str, pd.DataFrame]
 
 
 def long_frame(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Take pairs with the reference apart, into one row an item, form and sample.
+    """Convert pairs with the reference form to one row per item, form and sample.
 
     Args:
         outcomes: Rows of `FormOutcome`.
 
     Returns:
-        Columns model, item, sample, form, is_reference, correct, answer (its words in normal
-        form; None where the form accepts other answers than the reference, or there is none),
-        relation, item_cluster and wordings.
+        Columns model, item, sample, form, is_reference, correct, answer (its normalised words; None
+        if the form accepts other answers than the reference, or there is no answer), relation,
+        item_cluster and wordings.
     """
     shared = ["model", "item", "sample", "relation", "item_cluster", "wordings"]
     parts = []
@@ -90,7 +90,7 @@ def form_tables(
 
     Args:
         outcomes: Outcomes of each model by its label.
-        intervals: How intervals are made.
+        intervals: Settings of the intervals.
 
     Returns:
         "forms", "variance", "spread", "correct_counts" and "form_answers"; "form_pairs" of at most
@@ -106,7 +106,7 @@ def form_tables(
         made = {
             "variance": _variance(frames, intervals),
             "spread": _spread(frames),
-            "correct_counts": _right_counts(frames),
+            "correct_counts": _correct_counts(frames),
             "form_answers": _answers(frames, intervals),
             "form_pairs": _pairs(frames, intervals),
             "samples": _samples(frames, intervals),
@@ -121,7 +121,7 @@ def form_tables(
 
 
 def _forms(frames: Frames, titles: Mapping[str, str], intervals: Intervals) -> Table:
-    """Compute what `forms_by` does, for these forms and for forms like these."""
+    """Compute the rates of `forms_by`, for these forms and for forms like these."""
     scored = [frame.dropna(subset="correct") for frame in frames.values()]
     sizes = [size for frame in scored for size in frame.groupby(_FACT).size()]
     least, most = min(sizes, default=0), max(sizes, default=0)
@@ -145,7 +145,7 @@ def _forms(frames: Frames, titles: Mapping[str, str], intervals: Intervals) -> T
 
 
 def _variance(frames: Frames, intervals: Intervals) -> pd.DataFrame:
-    """Divide the variance of verdicts."""
+    """Decompose the variance of correctness."""
     rows = []
     for frame in frames.values():
         wordings = frame["wordings"].iloc[0]
@@ -169,7 +169,7 @@ def _variance(frames: Frames, intervals: Intervals) -> pd.DataFrame:
 
 
 def _spread(frames: Frames) -> pd.DataFrame:
-    """Compare the best form with the worst, and with what is expected by chance."""
+    """Compare the best form with the worst, and the spread with that expected by chance."""
     return _stacked(
         form_spread_by(
             frame.assign(item=_joint(frame, _FACT)), by="model", item="item", cluster=_narrow(frame)
@@ -178,7 +178,7 @@ def _spread(frames: Frames) -> pd.DataFrame:
     )
 
 
-def _right_counts(frames: Frames) -> pd.DataFrame:
+def _correct_counts(frames: Frames) -> pd.DataFrame:
     """Count items by the number of forms in which they are correct."""
     return _stacked(
         correct_counts_by(frame.assign(item=_joint(frame, _FACT)), by="model", item="item")
@@ -187,7 +187,7 @@ def _right_counts(frames: Frames) -> pd.DataFrame:
 
 
 def _answers(frames: Frames, intervals: Intervals) -> pd.DataFrame:
-    """Compare answers instead of verdicts, among forms that accept the same ones."""
+    """Compare texts of answers, among forms that accept the same answers."""
     table = _stacked(
         form_answers_by(frame.assign(item=_joint(frame, _FACT)), **_options(frame, intervals))
         for frame in frames.values()
@@ -229,7 +229,7 @@ def _pairs(frames: Frames, intervals: Intervals) -> pd.DataFrame:
 
 
 def _samples(frames: Frames, intervals: Intervals) -> pd.DataFrame:
-    """Compute how often two answers to one question in one form have the same verdict."""
+    """Compute how often two answers to one question in one form have the same label."""
     return _stacked(
         forms_by(
             frame.assign(cell=_joint(frame, ["item", "form"]), sampled=frame["sample"]),
@@ -243,7 +243,7 @@ def _samples(frames: Frames, intervals: Intervals) -> pd.DataFrame:
 
 
 def _models(frames: Frames, intervals: Intervals) -> pd.DataFrame:
-    """Compare models on the items and forms in which both have verdicts."""
+    """Compare models on the items and forms that are scored for both."""
     if len(frames) < 2:
         return pd.DataFrame()
     frame = pd.concat(list(frames.values()), ignore_index=True)
@@ -253,7 +253,7 @@ def _models(frames: Frames, intervals: Intervals) -> pd.DataFrame:
 
 
 def _shared(frames: Frames) -> Iterator[pd.DataFrame]:
-    """Return the models whose forms are the same for all items, without forms never scored."""
+    """Yield the models whose forms are the same for all items, without forms never scored."""
     for frame in frames.values():
         is_scored = frame["correct"].notna().groupby(frame["form"]).transform("any")
         if frame["wordings"].iloc[0] == "shared" and is_scored.any():
@@ -261,7 +261,7 @@ def _shared(frames: Frames) -> Iterator[pd.DataFrame]:
 
 
 def _numbered(frames: Frames) -> Iterator[pd.DataFrame]:
-    """Number the forms if each item has its own, so that a place stands for a form."""
+    """Replace the forms by numbers if each item has its own forms."""
     for label, frame in frames.items():
         if (wordings := frame["wordings"].iloc[0]) == "own":
             frame = frame.assign(form=frame.groupby(_FACT).cumcount())
@@ -269,10 +269,10 @@ def _numbered(frames: Frames) -> Iterator[pd.DataFrame]:
 
 
 def agreement(frame: pd.DataFrame) -> "pd.Series[Any]":
-    """Compute what `forms_by` does of one model, without a sentence on what is undefined.
+    """Compute the rates of `forms_by` for one model, without warnings about undefined values.
 
     Args:
-        frame: As from `long_frame`.
+        frame: Result of `long_frame`.
 
     Returns:
         Its row.
@@ -284,7 +284,7 @@ def agreement(frame: pd.DataFrame) -> "pd.Series[Any]":
 
 
 def _options(frame: pd.DataFrame, intervals: Intervals) -> dict[str, Any]:
-    """Return what metrics of one model about these forms are computed with."""
+    """Return the options of the metrics of one model about these forms."""
     return {"by": "model", "cluster": _narrow(frame), "intervals": intervals}
 
 
@@ -298,7 +298,7 @@ def _questions(frame: pd.DataFrame, intervals: Intervals) -> dict[str, dict[str,
 
 
 def _narrow(frame: pd.DataFrame) -> str:
-    """Name what is taken whole where forms are as they are: the source's clusters, or items."""
+    """Return the clustering column for these forms: the clusters of the source, or the items."""
     return "item_cluster" if frame["item_cluster"].notna().all() else "item"
 
 
@@ -315,20 +315,20 @@ def _joint(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
 
 
 def _stacked(rows: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Put tables one below the other."""
+    """Concatenate tables."""
     tables = list(rows)
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def rank_table(scored: Scored) -> pd.DataFrame:
-    """Compare how each form ranks the options with how the reference form does.
+    """Compare the ranks of the options in each form with those in the reference form.
 
     Args:
         scored: A run whose answers may have scores of options.
 
     Returns:
-        One row a form: form, n_items, rank_agreement (RankC), chance, and over_chance with its
-        interval (95 %, items whole); empty where no options were scored.
+        One row per form: form, n_items, rank_agreement (RankC), chance, and over_chance with its
+        interval (95 %, clustered by item); empty if no options were scored.
     """
     items = scored.items
     if items["scores"].isna().all():
@@ -363,7 +363,7 @@ def rank_table(scored: Scored) -> pd.DataFrame:
 
 
 def _over_chance(sums: np.ndarray) -> np.ndarray:
-    """Take summed agreement over chance."""
+    """Compute chance-corrected agreement from sums."""
     total, chance, n = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         over: np.ndarray = (total - chance) / (n - chance)

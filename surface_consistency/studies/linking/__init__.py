@@ -1,1 +1,1 @@
-"""Entity linking: whether a name and a title are said to be one."""
+"""Entity linking probe: whether a model affirms that two names denote one entity."""

@@ -1,6 +1,6 @@
-"""Does a model that links two names also answer alike under both?
+"""Analyse whether a model that links two names also answers consistently under both names.
 
-The paper compares categories by eye; this joins the two studies pair by pair.
+The paper compares categories by eye; this analysis joins the two studies pair by pair.
 """
 
 import math
@@ -33,15 +33,15 @@ _NAMES: Final = ["first_surface", "second_surface"]
 
 
 class LinkingConsistencySettings(Settings):
-    """Which answers of the linking probe are read."""
+    """Run folders of the linking probe."""
 
     linking: tuple[Path, ...]
-    """Run folder of the linking probe, one for each model of the runs; give the option again for
-    further models."""
+    """Run folder of the linking probe, one per model of the runs; repeat the option for further
+    models."""
 
 
 class LinkingConsistency(Analysis):
-    """Flips of a pair against whether the model links its two names."""
+    """Compare flips between pairs whose two names the model links and the other pairs."""
 
     name = "linking_vs_consistency"
     title = "Linking and consistency"
@@ -49,7 +49,7 @@ class LinkingConsistency(Analysis):
     studies = ("redirectqa",)
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Prose]:
-        """Say whether pairs whose names are linked flip less; see `Analysis.figures`."""
+        """Report whether pairs with linked names flip less often; see `Analysis.figures`."""
         sentences = [
             difference(
                 row | {"n": row["n_linked"] + row["n_not_linked"]},
@@ -66,16 +66,16 @@ class LinkingConsistency(Analysis):
         yield Prose(parts=paragraph(sentences))
 
     def tables(self, report: Report, settings: LinkingConsistencySettings) -> Mapping[str, Table]:
-        """Compare flips of pairs whose names are linked with flips of those whose are not.
+        """Compare the flip rates of pairs with linked names and of pairs without.
 
         Returns:
-            "linking_vs_consistency", one row a model, template and set of pairs (all, and those
-            right under the title): numbers of pairs, flip rates in [0, 1] of linked and not linked
-            pairs, their difference with its interval, and the area under the curve with which low
-            log-odds of yes foretell a flip.
+            "linking_vs_consistency", one row per model, template and set of pairs (all, and those
+            correct under the title): numbers of pairs, flip rates in [0, 1] of linked and not
+            linked pairs, their difference with its interval, and the area under the curve with
+            which low log-odds of yes predict a flip.
 
         Raises:
-            ValueError: If a folder is no run of the linking probe.
+            ValueError: If a folder is not a run of the linking probe.
             DataError: If a model has no linking run, or they have no pair of names in common.
         """
         probes = _probes(settings.linking)
@@ -94,14 +94,14 @@ def _probes(folders: tuple[Path, ...]) -> dict[str, pd.DataFrame]:
     """Read the true pairs of linking runs, by model."""
     study = study_name(folders)
     if study != "linking":
-        raise ValueError(f"`linking` names runs of the linking probe, not of {study}")
+        raise ValueError(f"`linking` must name runs of the linking probe; got runs of {study}")
     probes: dict[str, pd.DataFrame] = {}
     for run in load_runs(folders, outcome=LinkingOutcome):
         rows = run.outcomes
         own = rows[(rows["kind"] == "positive") & rows["is_main"] & rows["first_correct"].notna()]
         if run.manifest.model in probes:
             raise ValueError(
-                f"`linking` names two runs of {shown(run.manifest.model)}; give one of each model"
+                f"`linking` names two runs of {shown(run.manifest.model)}; pass one run per model"
             )
         probes[run.manifest.model] = own.assign(is_linked=own["first_correct"].astype(bool))[
             [*_NAMES, "is_linked", "first_log_odds"]
@@ -110,26 +110,26 @@ def _probes(folders: tuple[Path, ...]) -> dict[str, pd.DataFrame]:
 
 
 def _joined(run: Run, probes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Put what the model said of two names beside what it answered under them."""
+    """Join the answers of the linking probe with the outcomes of the pairs of names."""
     model = run.manifest.model
     if model not in probes:
         raise DataError(
-            f"no linking run of {shown(model)} among those of {', '.join(sorted(probes))}; name "
-            "one by `linking`"
+            f"no linking run of {shown(model)}; pass one by `linking`. Models with a linking run: "
+            f"{', '.join(sorted(probes))}"
         )
     scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
     joined = scored.merge(probes[model].drop_duplicates(_NAMES), on=_NAMES, how="inner")
     if joined.empty:
         raise DataError(
-            f"the linking run of {shown(model)} asks for no pair of names of {run.label}; ask it "
-            "for the same data"
+            f"the linking run of {shown(model)} has no pair of names in common with {run.label}; "
+            "run the linking probe on the same data"
         )
     flips = joined["first_correct"].astype(bool) != joined["second_correct"].astype(bool)
     return joined.assign(model=run.label, is_flip=flips)
 
 
 def _rates(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, object]:
-    """Compute the flip rates of some pairs, and how well log-odds foretell a flip."""
+    """Compute the flip rates of some pairs, and the area under the curve of the log-odds."""
     linked, flips = part["is_linked"].to_numpy(), part["is_flip"].to_numpy()
     cells = pd.DataFrame(np.stack([linked & flips, linked, ~linked & flips, ~linked], axis=1))
     counts = cells.groupby(part[cluster].to_numpy(), sort=False).sum().to_numpy(float)
@@ -156,7 +156,7 @@ def _rates(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, 
 
 @of_shares(Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 0, 0, 1)))
 def _difference(sums: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Take the flip rate of linked pairs less that of pairs not linked."""
+    """Return the flip rate of linked pairs minus that of pairs not linked."""
     flips, linked, other_flips, others = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     with np.errstate(invalid="ignore"):
         return np.asarray(flips / linked - other_flips / others)

@@ -1,4 +1,4 @@
-"""Examples of the linking probe: true pairs of names, and false ones made from them."""
+"""Examples of the linking probe: true pairs of names, and false pairs made from them."""
 
 import hashlib
 import os
@@ -22,11 +22,11 @@ from surface_consistency.taxonomy import CATEGORIES
 from surface_consistency.text import normalized
 
 NameEncoder = Callable[[Sequence[str]], npt.NDArray[np.float32]]
-"""Vectors of names, shape (n_names, n_dimensions); near ones are of similar names."""
+"""Function that returns vectors of names, shape (n_names, n_dimensions); similar names are near."""
 
 SurfaceNegative = Literal["one-character", "other-entity-same-shape"]
-"""How a surface negative is made: one character of one name is replaced, or the redirect gives way
-to one of another entity that looks alike."""
+"""Method of making a surface negative: one character of one name is replaced, or the redirect is
+replaced by a redirect of the same shape to another entity."""
 
 _DISPUTABLE: Final = frozenset({"spelling_variants", "typical_errors"})
 _BLOCK: Final = 1_024
@@ -62,52 +62,53 @@ def linking_examples(
 ) -> pd.DataFrame:
     """Make the examples of RedirectQA's linking probe.
 
-    Each canonical-redirect pair of names is a positive example; one surface negative replaces one
-    character of one of its names, and one semantic negative the canonical name by that of the
-    nearest other entity. A negative never holds two known names of one entity: such are drawn
-    again. A pair of several categories gives examples in the wording of each; totals count those of
-    the first.
+    Each canonical-redirect pair of names is a positive example. A surface negative replaces one
+    character of one of its names. A semantic negative replaces the canonical name by that of the
+    nearest other entity. A negative never contains two known names of one entity; such a negative
+    is drawn again. A pair of several categories has examples in the wording of each category;
+    totals count those of the first.
 
     Args:
-        data: The questions; wordings and facts of one pair of names are taken together.
-        encode: Vectors of names, by whose squared distance the nearest entity is found.
-        limit: Take so many pairs of names, in an order drawn by the seed; all when None.
-        seed: Seed of the characters and of `limit`.
-        surface_negative: How surface negatives are made: "one-character", as in the paper, or
-            "other-entity-same-shape", which takes a redirect of another entity of the same shape
-            (capitals, small letters, digits and signs in the same order, however many) and the
-            nearest length, of the same category where there is one, and is never disputable.
+        data: The questions; wordings and facts of one pair of names are combined.
+        encode: Function that returns vectors of names; their squared distance defines the nearest
+            entity.
+        limit: Maximum number of pairs of names, in a random order given by the seed; None for all.
+        seed: Random seed of the characters and of `limit`.
+        surface_negative: Method of making surface negatives: "one-character", as in the paper, or
+            "other-entity-same-shape", which uses a redirect to another entity. It has the same
+            shape (order of capitals, small letters, digits and signs, with any run lengths), the
+            nearest length and, if available, the same category. It is never disputable.
 
     Returns:
         One row per example: for each pair and category a positive, a surface negative and a
-        semantic one. A negative that cannot be made, for names of one letter or a single entity, is
-        left out. Columns: id, unique; source_id, the true pair that it is or was made from;
-        item, a fact that RedirectQA asks under both names; subject_id, the Wikidata item of the
-        pair's entity, or its title; kind, one of `LinkingKind`; redirect and canonical, what
-        replaces each name; category, the redirect category whose wording asks, None for the wording
-        of the same entity; types, those of the category; is_main, whether the category is the first
-        of the pair's, so that each pair counts once in totals; is_disputable, whether the
-        answer "no" is disputable, because a name with one character replaced is a misspelling.
+        semantic negative. A negative that cannot be made, for names of one letter or a single
+        entity, is omitted. Columns: id, unique; source_id, the true pair of the example; item, a
+        fact that RedirectQA has under both names; subject_id, the Wikidata item of the pair's
+        entity, or its title; kind, one of `LinkingKind`; redirect and canonical, the names or their
+        replacements; category, the redirect category whose wording is used, None for the wording of
+        the same entity; types, those of the category; is_main, whether the category is the first of
+        the pair, so that each pair counts once in totals; is_disputable, whether the answer "no" is
+        disputable, because a name with one character replaced is a misspelling.
 
     Raises:
         DataError: If there is no pair of two different names.
 
     Notes:
-        Whether "no" is right for a surface negative of a spelling variant or an error is
-        disputable, since a replaced character is a misspelling; such examples say so.
+        The answer "no" to a surface negative of a spelling variant or an error is disputable,
+        because a replaced character is a misspelling; `is_disputable` marks these examples.
 
     References:
         Appendix B.5 of arXiv 2604.21882.
     """
     pairs = _pairs(data)
     if not pairs:
-        raise DataError(f"{data.source.id} holds no pair of two different names to ask for")
+        raise DataError(f"{data.source.id} contains no pair of two different names")
     known = _known_names(data)
     names = list(dict.fromkeys(pair.canonical for pair in pairs))
     if limit is not None:
-        n_held = len(pairs)
+        n_pairs = len(pairs)
         pairs = sorted(pairs, key=lambda pair: _draw(seed, pair.id).random())[:limit]
-        warn_limited(limit, len(pairs), n_held, "pairs of names")
+        warn_limited(limit, len(pairs), n_pairs, "pairs of names")
     nearest = _nearest(sorted({pair.canonical for pair in pairs}), names, encode)
     by_shape = _by_shape(_pairs(data)) if surface_negative == "other-entity-same-shape" else None
     examples = [
@@ -132,7 +133,7 @@ def _pairs(data: RedirectQA) -> list[_Pair]:
 
 
 def _known_names(data: RedirectQA) -> Mapping[str, frozenset[str]]:
-    """Collect the entities that each name is known to stand for, letter case aside."""
+    """Collect the known entities of each name, ignoring letter case."""
     names: dict[str, set[str]] = {}
     columns = ("subject_id", "subject_name", "surface", "subject_aliases")
     for subject_id, title, surface, aliases in plain_values(data.rows, columns):
@@ -175,7 +176,7 @@ def _examples(
 def _replaced(
     pair: _Pair, known: Mapping[str, frozenset[str]], rng: random.Random
 ) -> tuple[str, str] | None:
-    """Replace one letter or digit of one name so that no known name results; None if none can."""
+    """Replace one letter or digit of a name so that no known name results; None if impossible."""
     for _ in range(_TRIES):
         sides = [pair.redirect, pair.canonical]
         side = rng.randrange(2)
@@ -193,7 +194,7 @@ def _replaced(
 
 
 def _by_shape(pairs: Iterable[_Pair]) -> dict[str, list[_Pair]]:
-    """Sort pairs by the shape of their redirects."""
+    """Group pairs by the shape of their redirects."""
     by_shape: dict[str, list[_Pair]] = {}
     for pair in pairs:
         by_shape.setdefault(_shape(pair.redirect), []).append(pair)
@@ -201,7 +202,7 @@ def _by_shape(pairs: Iterable[_Pair]) -> dict[str, list[_Pair]]:
 
 
 def _shape(name: str) -> str:
-    """Write a name as its kinds of characters, each run once: "Aa A. Aa" of "Ada B. Lee"."""
+    """Return the kinds of characters of a name, each run once: "Aa A. Aa" for "Ada B. Lee"."""
     kinds = "".join(
         "A" if c.isupper() else "0" if c.isdigit() else "a" if c.isalpha() else c
         for c in normalized("NFC", name)
@@ -215,7 +216,7 @@ def _of_same_shape(
     by_shape: Mapping[str, Sequence[_Pair]],
     rng: random.Random,
 ) -> tuple[str, str] | None:
-    """Take a redirect of another entity that looks like that of a pair; None if there is none."""
+    """Draw a redirect of the same shape to another entity; None if there is no such redirect."""
     others = sorted(
         {
             (
@@ -246,13 +247,13 @@ def _another(character: str, rng: random.Random) -> str:
 def _nearest(
     wanted: Sequence[str], names: Sequence[str], encode: NameEncoder
 ) -> dict[str, list[str]]:
-    """Find the names nearest to each by squared distance, nearest first, itself left out."""
+    """Find the names nearest to each name by squared distance, nearest first, without itself."""
     if len(names) < 2:
         return {}
     vectors = np.asarray(encode(names), dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != len(names):
         raise DataError(
-            f"the vectors of {len(names)} names have shape {vectors.shape}; expected one row a name"
+            f"the vectors of {len(names)} names have shape {vectors.shape}; return one row per name"
         )
     squares = np.einsum("ij,ij->i", vectors, vectors)
     row_of = {name: row for row, name in enumerate(names)}
@@ -261,12 +262,12 @@ def _nearest(
     for start in range(0, len(wanted), _BLOCK):
         part = wanted[start : start + _BLOCK]
         rows = np.array([row_of[name] for name in part])
-        # Squared distance less the wanted name's own square, which changes no order.
+        # Squared distance minus the name's own square, which does not change the order.
         distances = squares[None, :] - 2.0 * (vectors[rows] @ vectors.T)
         distances[np.arange(len(rows)), rows] = np.inf
         near = np.argpartition(distances, n_nearest - 1, axis=1)[:, :n_nearest]
         for name, of_name, row in zip(part, near, distances, strict=True):
-            # Ties by name, so that the order of the data does not matter.
+            # Ties are sorted by name, so the order of the data has no effect.
             nearest[name] = sorted(
                 (names[column] for column in of_name),
                 key=lambda other, row=row: (row[row_of[other]], other),  # type: ignore[misc]
@@ -275,13 +276,13 @@ def _nearest(
 
 
 def ngram_vectors(names: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Make vectors of the character trigrams of names: names that are spelled alike are near.
+    """Make vectors of the character trigrams of names; names with similar spelling are near.
 
     Args:
         names: The names.
 
     Returns:
-        Unit vectors of counts of hashed trigrams, letter case aside, shape (n_names, 2048).
+        Unit vectors of counts of hashed trigrams, ignoring letter case, shape (n_names, 2048).
 
     Examples:
         >>> near, far = ngram_vectors(["Lisbon", "Lisbun"]), ngram_vectors(["Lisbon", "Oslo"])
@@ -304,20 +305,21 @@ def word_vectors(path: str | os.PathLike[str]) -> NameEncoder:
 
     Args:
         path: File of lines "word number number ...", in UTF-8, unpacked if its name ends in .gz. A
-            first line of two numbers and byte order marks are skipped.
+            first line of two numbers and byte order marks are skipped. Only vectors of words that
+            occur in the names are kept in memory.
 
     Returns:
-        An encoder: the mean of the vectors of a name's words, as written, else in small letters; a
-        name without a known word is at the origin.
+        An encoder: the mean of the vectors of a name's words, as written or else in lower case; a
+        name without a known word has a vector of zeros.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        DataError: If a line has another number of numbers than the one before, or is not UTF-8;
-            names the line.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If two lines have different numbers of values, or a line is not UTF-8; the
+            message has the line number.
     """
     file = Path(path)
     if not file.is_file():
-        raise SourceNotFoundError(f"no file {file}; give word vectors as text (.vec)")
+        raise SourceNotFoundError(f"no file {file}; pass word vectors as text (.vec)")
 
     def encode(names: Sequence[str]) -> npt.NDArray[np.float32]:
         words = [name.split() for name in names]
@@ -348,8 +350,8 @@ def _read_vectors(
             continue
         if size not in (None, len(values)):
             raise DataError(
-                f"{file}:{number}: {len(values)} numbers where the line before has {size}; the "
-                "file is cut off or no file of word vectors"
+                f"{file}:{number}: {len(values)} numbers, but the line before has {size}; the "
+                "file is truncated or does not contain word vectors"
             )
         size = len(values)
         if (word := decode_text(name, f"{file}:{number}")) in words:
@@ -357,17 +359,17 @@ def _read_vectors(
                 yield word, np.array(values, dtype=np.float32)
             except ValueError as error:
                 raise DataError(
-                    f"{file}:{number}: no word vectors ({shown(str(error))}); write one word and "
+                    f"{file}:{number}: not a word vector ({shown(str(error))}); write one word and "
                     "its numbers per line"
                 ) from error
 
 
 def _folded(name: str, *, case: bool = True) -> str:
-    """Write a name in one form: composed, and letter case aside."""
+    """Normalise a name: composed characters and, if `case`, case-folded."""
     composed = normalized("NFC", name)
     return composed.casefold() if case else composed
 
 
 def _draw(seed: int, name: str) -> random.Random:
-    """Make the generator of one pair: its draws do not depend on the others."""
+    """Make the random generator of one pair, which is independent of the other pairs."""
     return random.Random(f"{seed}|{name}")

@@ -1,4 +1,4 @@
-"""Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
+"""Tables and page of the linking probe: the paper's table 7, areas under the curve, and orders."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ KIND_TITLES: Final = {
     "surface_negative": "a character replaced",
     "semantic_negative": "name of a similar entity",
 }
-"""Wording of each kind of example."""
+"""Title of each kind of example."""
 
 TEXTS: Final = Texts("surface_consistency.studies.linking")
 """Captions and notes."""
@@ -42,14 +42,14 @@ _QUANTITIES: Final = {
 }
 
 
-def _whole(report: Report) -> list[Run]:
-    """Return the runs with all rows, and the log-odds of each verdict."""
+def _runs_with_odds(report: Report) -> list[Run]:
+    """Return the runs with all rows, and the log-odds of each correctness label."""
     return [replace(run, outcomes=_with_odds(run)) for run in report.runs]
 
 
 def _totals(report: Report) -> Report:
     """Keep each pair of names once."""
-    runs = [replace(run, outcomes=_of_totals(run.outcomes)) for run in _whole(report)]
+    runs = [replace(run, outcomes=_of_totals(run.outcomes)) for run in _runs_with_odds(report)]
     return replace(report, runs=runs)
 
 
@@ -66,12 +66,12 @@ def linking_tables(report: Report) -> dict[str, Table]:
     totals = _totals(report)
     by = ["model", "group", "label"]
     options: dict[str, Any] = {"cluster": report.cluster, "intervals": report.intervals}
-    rates, right = partial(_rates, **options), partial(_right, **options)
+    rates, accuracy = partial(_rates, **options), partial(_accuracy, **options)
     orders = partial(_orders, conditions=report.design.conditions)
     frames = {
-        "linking": tabulate(_labelled(_whole(report), _groups), by, rates),
+        "linking": tabulate(_labelled(_runs_with_odds(report), _groups), by, rates),
         "linking_kinds": tabulate(
-            _labelled(totals.runs, _kinds), ["model", "kind", "label"], right
+            _labelled(totals.runs, _kinds), ["model", "kind", "label"], accuracy
         ),
         "linking_orders": tabulate(_labelled(totals.runs, orders), by, rates),
     }
@@ -88,7 +88,7 @@ def linking_tables(report: Report) -> dict[str, Table]:
 
 
 def _orders(outcomes: pd.DataFrame, conditions: tuple[str, str]) -> Iterator[pd.DataFrame]:
-    """Take both orders of the names, uncalibrated and calibrated, whichever was the criterion."""
+    """Yield the outcomes of both orders of the names, uncalibrated and calibrated."""
     is_true = outcomes["kind"] == "positive"
     for side, order in zip(("first", "second"), conditions, strict=True):
         if outcomes[f"{side}_log_odds"].isna().all():
@@ -120,7 +120,7 @@ def _rates(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, 
     return row
 
 
-def _right(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, object]:
+def _accuracy(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, object]:
     """Compute the accuracy on some examples of one kind."""
     rates = linking_by(part, score="correct", cluster=cluster, intervals=intervals).iloc[0]
     row = {"n": rates["n"], "n_clusters": rates["n_clusters"]}
@@ -148,7 +148,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
             if say.direction(row, name) is not None:
                 details.append(of_pairs(row, name, quantity.format(model)))
     for row in paired.first_panel(report, tables):
-        quantity = f"proportion of verdicts of {row['model']} that flip with the order of the names"
+        quantity = f"flip rate of {row['model']} between the two orders of the names"
         if say.direction(row, "flip_rate") is not None:
             details += [
                 of_pairs(row, "flip_rate", quantity),
@@ -181,22 +181,22 @@ def _labelled(
 
 
 def _with_odds(run: Run) -> pd.DataFrame:
-    """Name the log-odds by which the verdicts of a run were told."""
+    """Add the log-odds from which the correctness labels of a run were computed."""
     is_calibrated = run.scoring is not None and run.scoring.settings.get("calibrated")
     name = "calibrated_log_odds" if is_calibrated else "log_odds"
-    told = {f"{side}_odds": run.outcomes[f"{side}_{name}"] for side in ("first", "second")}
-    return run.outcomes.assign(**told)
+    odds = {f"{side}_odds": run.outcomes[f"{side}_{name}"] for side in ("first", "second")}
+    return run.outcomes.assign(**odds)
 
 
 def _of_side(outcomes: pd.DataFrame, side: str) -> pd.DataFrame:
-    """Take the verdicts of one order of the names, and the log-odds by which they were told."""
+    """Select the correctness labels and the log-odds of one order of the names."""
     return outcomes.assign(correct=outcomes[f"{side}_correct"], log_odds=outcomes[f"{side}_odds"])
 
 
 def _groups(outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Take all examples, those without the disputable, each type and each category."""
-    whole = _of_side(outcomes, "first")
-    totals = _of_totals(whole)
+    """Yield all examples, all that are not disputable, and those of each type and category."""
+    examples = _of_side(outcomes, "first")
+    totals = _of_totals(examples)
     yield totals.assign(group="all", label="all")
     if totals["is_disputable"].any():
         yield totals[~totals["is_disputable"]].assign(group="all", label="but disputable ones")
@@ -204,12 +204,12 @@ def _groups(outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
         is_of_type = [name in types for types in totals["types"]]
         yield totals[is_of_type].assign(group="type", label=kind.title)
     for name, category in CATEGORIES.items():
-        is_of_category = [name in categories for categories in whole["categories"]]
-        yield whole[is_of_category].assign(group="category", label=category.name)
+        is_of_category = [name in categories for categories in examples["categories"]]
+        yield examples[is_of_category].assign(group="category", label=category.name)
 
 
 def _kinds(outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Take the examples of each kind, whole, by whether they are disputable, and by type."""
+    """Yield the examples of each kind: all, by whether they are disputable, and by type."""
     for kind in LINKING_KINDS:
         examples = _of_side(outcomes[outcomes["kind"] == kind], "first")
         yield examples.assign(label="all")

@@ -1,4 +1,4 @@
-"""Yes/no questions whether two names are of one entity, worded for each kind of redirect."""
+"""Yes/no questions whether two names denote one entity, with a wording per kind of redirect."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,19 +7,19 @@ from typing import Final, Literal
 from surface_consistency.schemas.prompts import Message, Prompt
 
 LinkingOrder = Literal["redirect_first", "canonical_first"]
-"""Which name a question mentions first."""
+"""Name that a question mentions first."""
 
 YES_WORDS: Final = ("yes", "Yes")
-"""Words whose probabilities together are that of an affirmation."""
+"""Words whose summed probability is that of an affirmation."""
 
 NO_WORDS: Final = ("no", "No")
-"""Words whose probabilities together are that of a denial."""
+"""Words whose summed probability is that of a denial."""
 
 SAME_ENTITY: Final = (
     "Is {redirect} another name for {canonical}?",
     "Does {canonical} have the other name {redirect}?",
 )
-"""Wording in both orders for redirects of no known category."""
+"""Wording in both orders for redirects without a known category."""
 
 _PAPER: Final = "Redirects_from_initialisms"
 
@@ -50,7 +50,7 @@ _HAVING: Final[Mapping[str, tuple[str, str]]] = {
     "Redirects_from_misspellings": ("a misspelling of", "misspelling"),
     "Redirects_from_incorrect_names": ("an incorrect name for", "incorrect name"),
 }
-"""Category to what stands in "Is A ... B?" and in "Does B have the ... A?"."""
+"""Category to the words in "Is A ... B?" and in "Does B have the ... A?"."""
 
 LINKING_WORDINGS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
@@ -109,22 +109,22 @@ LINKING_WORDINGS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 """Category to its wording with the redirect first and with the canonical name first.
 
-The paper prints one of its 33 wordings, that of initialisms with the redirect first; it stands here
-as printed. The others are this package's own.
+The paper prints one of its 33 wordings, that of initialisms with the redirect first; it is included
+as printed. The others were written for this package.
 """
 
 
 def linking_question(
     redirect: str, canonical: str, *, category: str | None, order: LinkingOrder = "redirect_first"
 ) -> str:
-    """Ask whether one name is of the entity that the other names.
+    """Make the question whether two names denote one entity.
 
     Args:
-        redirect: The redirect name, or what stands in its place in a negative.
-        canonical: The canonical name, or what stands in its place.
-        category: Redirect category; one that is not in `LINKING_WORDINGS`, or None, is asked by
-            `SAME_ENTITY`.
-        order: Which name comes first.
+        redirect: The redirect name, or its replacement in a negative.
+        canonical: The canonical name, or its replacement.
+        category: Redirect category; None, or a category that is not in `LINKING_WORDINGS`, has the
+            wording of `SAME_ENTITY`.
+        order: Name that comes first.
 
     Returns:
         The question.
@@ -137,7 +137,7 @@ def linking_question(
         'Is NYT an initialism for The New York Times?'
     """
     wording = LINKING_WORDINGS.get(category or "", SAME_ENTITY)[order == "canonical_first"]
-    # Names are put in at once: one may hold what looks like a place for the other.
+    # Both names are inserted at once, because a name may contain the other's placeholder.
     return wording.format(redirect=redirect, canonical=canonical)
 
 
@@ -149,15 +149,15 @@ def linking_prompt(
     chat: bool = False,
     with_options: bool = True,
 ) -> Prompt:
-    """Make a prompt of a linking question.
+    """Make the prompt of a linking question.
 
     Args:
         prompt_id: Identifier of the prompt.
         question: The question, as from `linking_question`.
-        demonstrations: Further questions with their answers, before it.
+        demonstrations: Solved questions before it, with their answers.
         chat: Whether the prompt is a turn for the model's chat template rather than plain text.
         with_options: Whether the words of affirmation and denial are its options, so that their
-            probabilities are told; else the model writes.
+            probabilities are returned; otherwise the model generates text.
 
     Returns:
         The prompt.
@@ -173,9 +173,9 @@ def linking_prompt(
                 Message(role="assistant", content=answer.strip()),
             )
         ]
-        ask = Message(role="user", content=f"{question} Answer yes or no.")
+        turns.append(Message(role="user", content=f"{question} Answer yes or no."))
         options = words if with_options else None
-        return Prompt(id=prompt_id, messages=(*turns, ask), options=options)
+        return Prompt(id=prompt_id, messages=tuple(turns), options=options)
     text = "".join(f"{solved}{answer}\n\n" for solved, answer in shown) + f"Q: {question} A:"
     options = tuple(f" {word}" for word in words) if with_options else None
     return Prompt(id=prompt_id, text=text, options=options)

@@ -1,4 +1,4 @@
-"""Verdicts and outcomes of the linking probe."""
+"""Correctness labels and outcomes of the linking probe."""
 
 from typing import Literal
 
@@ -7,49 +7,50 @@ from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
 
 LinkingKind = Literal["positive", "surface_negative", "semantic_negative"]
-"""A true pair of names; one with a character replaced; one with the name of a similar entity."""
+"""A true pair of names; a pair with one character replaced; a pair with the name of a similar
+entity."""
 
 
 class LinkingVerdict(Verdict):
-    """What a model said of an example."""
+    """Correctness label of an answer to an example, with its log-odds."""
 
     log_odds: float | None = None
-    """Log of the odds of the words of affirmation against those of denial, in nats; None where it
-    wrote its answer."""
+    """Log of the odds of the words of affirmation against those of denial, in nats; None if the
+    answer was generated."""
 
     calibrated_log_odds: float | None = None
-    """The same, less that of the wording with "N/A" for both names; None without calibration."""
+    """Log-odds minus those of the wording with "N/A" for both names; None without calibration."""
 
 
 class LinkingOutcome(PairedOutcome):
     """One example in both orders of its names."""
 
     source_id: NonEmpty
-    """The true pair that it is, or that it was made from."""
+    """Id of the true pair that is the example, or from which it was made."""
 
     subject_id: str | None
-    """Wikidata item of the entity: what intervals take as a whole."""
+    """Wikidata item of the entity; the clustering column of intervals."""
 
     kind: LinkingKind
-    """Whether it is true, and how it was made false."""
+    """True pair, or kind of false pair."""
 
     first_surface: NonEmpty
-    """What stands for the canonical name."""
+    """The canonical name or its replacement."""
 
     second_surface: NonEmpty
-    """What stands for the redirect name."""
+    """The redirect name or its replacement."""
 
     categories: Items[str]
-    """The redirect category whose wording asks; empty where the same entity is asked for."""
+    """The redirect category whose wording is used; empty for the wording of the same entity."""
 
     types: Items[str]
     """Types of that category."""
 
     is_main: bool
-    """Whether the category is the first of the pair's, so that each pair counts once in totals."""
+    """Whether the category is the first of the pair, so that each pair counts once in totals."""
 
     is_disputable: bool
-    """Whether "no" can be held against it."""
+    """Whether the correct answer "no" is disputable."""
 
     first_prediction: str | None
     """The answer with the redirect first."""

@@ -1,7 +1,7 @@
-"""The linking probe: does a model know that two names are of one entity?
+"""The linking probe: whether a model affirms that two names denote one entity.
 
-The probe is appendix B.5 of RedirectQA (arXiv 2604.21882). Every question is asked in both orders
-of the two names; the verdicts on one example in both orders are the pair of this study.
+The probe is appendix B.5 of RedirectQA (arXiv 2604.21882). Every question is sent in both orders of
+the two names; the answers to one example in both orders are a pair of this study.
 """
 
 import math
@@ -68,28 +68,28 @@ _FIRST_WORD: Final = re.compile(r"\w+")
 
 
 class LinkingJudge:
-    """Reads yes or no: from the log-odds of the words, or from the first word written.
+    """Read yes or no from the log-odds of the words, or from the first generated word.
 
     Args:
-        baselines: Log-odds of each wording and order with nothing for the names, by prompt id.
-        is_calibrated: Whether these are taken off before the sign decides.
+        baselines: Log-odds of each wording and order with N/A for the names, by prompt id.
+        is_calibrated: Whether the baselines are subtracted before the sign is read.
     """
 
     name: str
-    """Where yes and no are read."""
+    """Source of yes and no."""
 
     def __init__(self, baselines: Mapping[str, float], *, is_calibrated: bool = False) -> None:
         if is_calibrated and not baselines:
             raise DataError(
-                "`calibrated` needs the wordings asked with N/A for both names, which this run was "
-                "not; ask with `calibrate`, `read=log-odds`"
+                "`calibrated` needs log-odds of the wordings with N/A for both names, which this "
+                "run does not contain; run with `calibrate`, `read=log-odds`"
             )
         self._baselines = baselines
         self._is_calibrated = is_calibrated
         self.name = "calibrated log-odds" if is_calibrated else "yes or no"
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `engine.judging.judges.Judge.judge`.
+        """Score answers; see `engine.judging.judges.Judge.judge`.
 
         Returns:
             prediction, correct, reason, log_odds and calibrated_log_odds.
@@ -115,7 +115,7 @@ class LinkingJudge:
     def _judge(
         self, text: str | None, scores: Sequence[ScoredText] | None, kind: str, wording: str
     ) -> tuple[str | None, bool | None, str | None, float | None, float | None]:
-        """Judge one answer."""
+        """Score one answer."""
         if scores is None:
             if not isinstance(text, str):
                 return None, None, "no answer", None, None
@@ -139,13 +139,14 @@ class LinkingJudge:
 
 
 def log_odds(scores: Sequence[ScoredText]) -> float:
-    """Compare the words of affirmation with those of denial.
+    """Compute the log-odds of the words of affirmation against those of denial.
 
     Args:
         scores: Log-probabilities of the options of `linking_prompt`, in its order.
 
     Returns:
-        Log of the odds, in nats: above 0 the model rather affirms; NaN where no word is possible.
+        Log of the odds, in nats: above 0 an affirmation is more probable; NaN if all words have
+        probability 0.
 
     Examples:
         >>> words = [ScoredText(request_id=str(n), log_probabilities=(math.log(p),))
@@ -160,7 +161,7 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
 
 
 class LinkingStudy(Study):
-    """Two names, one entity?"""
+    """Study of whether a model links two names of one entity."""
 
     name = "linking"
     design = Design(
@@ -169,14 +170,14 @@ class LinkingStudy(Study):
         question="whether a model affirms that two names are of one entity, in both orders",
         conditions=("redirect first", "title first"),
         cells=(
-            "right both times",
-            "right with the redirect first only",
+            "correct both times",
+            "correct with the redirect first only",
             "title first only",
             "neither",
         ),
         clusters={"subject_id": "subjects", "item": "facts"},
         paper_prompts="the paper prints one wording, that of initialisms (appendix B.5), which is "
-        "asked; those of the other categories are this package's",
+        "used; those of the other categories were written for this package",
         groupings={"by_kind": ("kind",)},
         labels={"kind": KIND_TITLES},
     )
@@ -184,7 +185,7 @@ class LinkingStudy(Study):
     report = LINKING_PAGE
 
     def load(self, source: RedirectQASource) -> RedirectQA:
-        """Load the questions of RedirectQA, whose names are asked for; see `Study.load`.
+        """Load the questions of RedirectQA, which contain the names; see `Study.load`.
 
         Raises:
             DataError: If they cannot be read.
@@ -194,15 +195,15 @@ class LinkingStudy(Study):
     def plan(
         self, data: RedirectQA, settings: LinkingSettings, *, runner: Runner | None = None
     ) -> Plan:
-        """Ask every example in both orders of its names, and each wording with nothing for them.
+        """Plan a prompt per example and order of its names, and one per wording with N/A.
 
         Returns:
-            A group of prompts for the examples and one for calibration; one target an example and
-            order; one pair an example.
+            A group of prompts for the examples and one for calibration; one target per example and
+            order; one pair per example.
 
         Raises:
-            DataError: If there is no pair of names to ask, or the run is as published and the data
-                are another version of the paper's.
+            DataError: If there is no pair of names, or the run is as published and the data are
+                another version than the paper's.
         """
         if settings.as_published:
             refuse_other_data(data, settings)
@@ -213,17 +214,17 @@ class LinkingStudy(Study):
             seed=settings.seed,
             surface_negative=settings.surface_negative,
         )
-        shown, examples = _set_apart(examples, settings)
+        shown, examples = _split_demonstrations(examples, settings)
         if settings.wording == "same-entity":
             examples = examples[examples["is_main"]].assign(category=None)
-        asked = examples.merge(pd.DataFrame({"order": _ORDERS}), how="cross")
-        names = asked["id"] + "/" + asked["order"]
-        is_true = asked["kind"] == "positive"
-        targets = asked.assign(
+        ordered = examples.merge(pd.DataFrame({"order": _ORDERS}), how="cross")
+        names = ordered["id"] + "/" + ordered["order"]
+        answers = [["yes" if kind == "positive" else "no"] for kind in ordered["kind"]]
+        targets = ordered.assign(
             target_id=names,
             prompt_id=names,
-            references=pd.Series([["yes" if one else "no"] for one in is_true], index=asked.index),
-            question=_questions(asked),
+            references=pd.Series(answers, index=ordered.index),
+            question=_questions(ordered),
         )[_TARGETS]
 
         def group_of(rows: pd.DataFrame, *, is_shared: bool = False) -> PromptGroup:
@@ -243,10 +244,10 @@ class LinkingStudy(Study):
 
         groups = {"": group_of(targets)}
         if settings.read == "log-odds" and settings.calibrate:
-            nothing = asked.assign(redirect=_NOTHING, canonical=_NOTHING)
-            nothing["question"] = _questions(nothing)
-            nothing["prompt_id"] = f"{_CALIBRATION}/" + nothing["order"] + "/" + nothing["question"]
-            groups[_CALIBRATION] = group_of(nothing.drop_duplicates("prompt_id"), is_shared=True)
+            empty = ordered.assign(redirect=_NOTHING, canonical=_NOTHING)
+            empty["question"] = _questions(empty)
+            empty["prompt_id"] = f"{_CALIBRATION}/" + empty["order"] + "/" + empty["question"]
+            groups[_CALIBRATION] = group_of(empty.drop_duplicates("prompt_id"), is_shared=True)
         return Plan(
             data=data.source,
             groups=groups,
@@ -256,14 +257,14 @@ class LinkingStudy(Study):
         )
 
     def judge(self, scoring: LinkingScoring, folder: RunFolder | None) -> LinkingJudge:
-        """Make the judge of a run, with the log-odds of its wordings for nothing.
+        """Make the judge of a run, with the log-odds of its wordings with N/A for the names.
 
         Raises:
-            DataError: If calibrated log-odds are asked for and the run has none, or an answer has
+            DataError: If calibrated log-odds are requested and the run has none, or an answer has
                 more or fewer scores than the question has options, or there is no run.
         """
         if folder is None:
-            raise DataError("linking reads the scores of its options from a run; pass its folder")
+            raise DataError("linking needs the scores of the options of a run; pass its folder")
         answers = folder.read_answers([_CALIBRATION])
         check_scores_of_options(
             answers["prompt_id"], repeat(_WORDS, len(answers)), answers["scores"]
@@ -273,27 +274,27 @@ class LinkingStudy(Study):
             for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)
             if scores is not None and math.isfinite(odds := log_odds(scores))
         }
-        # Wordings that read alike without names are one prompt, whose answer is all of theirs.
+        # Wordings that are equal without names are one prompt with one answer.
         prompts = read_jsonl(folder.prompts, Prompt) if by_key else ()
         baselines = {prompt.id: by_key[prompt.key] for prompt in prompts if prompt.key in by_key}
         return LinkingJudge(baselines, is_calibrated=scoring.calibrated)
 
 
 def _question(redirect: str, canonical: str, category: str | None, order: str) -> str:
-    """Ask for two names in the wording of a category."""
+    """Make the question for two names in the wording of a category."""
     return linking_question(redirect, canonical, category=category, order=order)  # type: ignore[arg-type]
 
 
 def _baseline_id(category: object, order: str) -> str:
-    """Name the prompt that asks a wording with nothing for the names."""
+    """Return the id of the prompt of a wording with N/A for the names."""
     known = category if isinstance(category, str) else None
     return f"{_CALIBRATION}/{order}/{_question(_NOTHING, _NOTHING, known, order)}"
 
 
-def _set_apart(
+def _split_demonstrations(
     examples: pd.DataFrame, settings: LinkingSettings
 ) -> tuple[Mapping[str, Sequence[tuple[str, bool]]], pd.DataFrame]:
-    """Take demonstrations off the examples, with everything else of their entities."""
+    """Choose demonstrations, and exclude all examples of their entities."""
     chosen: list[int] = []
     entities: set[str] = set()
     main = examples[examples["is_main"]]
@@ -304,8 +305,8 @@ def _set_apart(
             entities.add(entity)
     if len(chosen) < settings.shots:
         raise DataError(
-            f"`shots` {settings.shots} needs as many entities, and the data have {len(chosen)}; "
-            "ask for fewer shots"
+            f"`shots` {settings.shots} needs as many entities, but the data have {len(chosen)}; "
+            "use fewer shots"
         )
     shown = examples.loc[chosen]
     if settings.wording != "category":
@@ -319,13 +320,13 @@ def _set_apart(
 
 
 def _questions(examples: pd.DataFrame) -> list[str]:
-    """Ask for the two names of each example in the order of its row."""
+    """Make the question of each example in the order of its row."""
     columns = (examples[name] for name in ("redirect", "canonical", "category", "order"))
     return [_question(*cells) for cells in zip(*columns, strict=True)]
 
 
 def _pairs(examples: pd.DataFrame) -> pd.DataFrame:
-    """List what is compared: each example in both orders."""
+    """List the pairs: each example in both orders."""
     first, second = _ORDERS
     shared = ["item", "source_id", "subject_id", "kind", "is_main", "is_disputable"]
     return examples[shared].assign(
@@ -342,7 +343,7 @@ def _pairs(examples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(examples: pd.DataFrame) -> pd.DataFrame:
-    """Count what is asked, and what could not be made or asked as its category."""
+    """Count the pairs, the negatives that could not be made, and pairs with the general wording."""
     true, surface, semantic = (
         set(examples.loc[examples["kind"] == kind, "source_id"]) for kind in LINKING_KINDS
     )
@@ -358,7 +359,7 @@ def _counts(examples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _encoder(neighbours: str) -> NameEncoder:
-    """Find what tells similar entities."""
+    """Return the encoder of names that finds similar entities."""
     if neighbours == "embedder":
         from surface_consistency.models.encoders import SentenceEncoder
 
@@ -369,7 +370,7 @@ def _encoder(neighbours: str) -> NameEncoder:
         encode: NameEncoder = _ENCODERS.load(neighbours)
     except DataError as error:
         raise DataError(
-            f"`neighbours` is names, embedder, a text file of word vectors or, on the command "
-            f"line, module:attribute: {neighbours!r} is none of them ({error})"
+            f"`neighbours` must be names, embedder, a text file of word vectors or, on the command "
+            f"line, module:attribute; got {neighbours!r} ({error})"
         ) from error
     return encode

@@ -1,3 +1,3 @@
-"""Do two answers to one fact use the same parts of the model? An analysis of finished runs."""
+"""Analysis of finished runs: whether two answers to one fact use the same parts of the model."""
 
 __all__: list[str] = []

@@ -1,6 +1,6 @@
-"""Do two answers to one fact use the same parts of the model? SLAQ's section 5.
+"""Analyse whether two answers to one fact use the same parts of the model (SLAQ, section 5).
 
-Any paired run will do: short against long queries, titles against redirects, states of a store.
+It applies to any paired run: short and long queries, titles and redirects, states of a database.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,44 +30,44 @@ if TYPE_CHECKING:
 
 
 class MechanismAnalysis(Analysis):
-    """Which heads and MLPs each answer needs, and whether two answers to a fact need the same."""
+    """Find the heads and MLPs that each answer needs, and compare the two answers to a fact."""
 
     name = "mechanism"
     title = "Mechanism"
     settings = MechanismSettings
     caveat = (
-        "Each head and each MLP is taken away by itself, or given another value, and every token "
-        "of an answer is read again. What that changes is no proof that it holds the fact: others "
-        "may stand in for it, and what is changed also feeds what comes after."
+        "Each head and each MLP is ablated separately, or its value is replaced, and the readout "
+        "of every token of an answer is computed again. A change does not prove that the component "
+        "stores the fact: others can compensate, and an ablation also changes later components."
     )
 
     def __init__(self) -> None:
         self._prose: list[Sequence[Part]] = []
-        self._pictures: list[Block] = []
+        self._figures: list[Block] = []
 
     def tables(self, report: Report, settings: MechanismSettings) -> Mapping[str, Table]:
-        """Take every component away from every sampled answer, and compare the two of each pair.
+        """Ablate every component for every sampled answer, and compare the two answers of a pair.
 
         Returns:
-            "mechanism_similarity" (figure 4 of the paper), one row a model and feature;
-            "mechanism_sensitivity", the same by the other way of matching tokens and over whole
-            answers; "mechanism_prediction" (figure 5), one row a feature and kind of folds;
-            "mechanism_sets", one row a model and condition; "mechanism_sample" and
-            "mechanism_pairs". Similarities are in [-1, 1], shares in [0, 1].
+            "mechanism_similarity" (figure 4 of the paper), one row per model and feature;
+            "mechanism_sensitivity", the same with the other method of matching tokens and over
+            whole answers; "mechanism_prediction" (figure 5), one row per feature and kind of folds;
+            "mechanism_sets", one row per model and condition; "mechanism_sample" and
+            "mechanism_pairs". Similarities are in [-1, 1], proportions in [0, 1].
 
         Raises:
-            DataError: If a run has no pair to look into, or nothing tells its model.
-            RunError: If the weights are not those that answered, or the store holds answers
-                that were looked into otherwise.
-            RunnerError: If the model's components cannot be told apart.
-            RunnerError: If a model cannot be loaded or read.
+            DataError: If no pair of a run can be analysed, or the weights of its model are unknown.
+            RunError: If the weights are not those of the run, or the store contains answers that
+                were analysed with other settings.
+            RunnerError: If the model's components are not found.
+            RunnerError: If a model cannot be loaded or run.
         """
         if settings.spans == "judge" and settings.judge_model is None:
             raise ValueError("`spans=judge` needs `judge_model`, the model that copies spans")
         n_models, n_runs = len(settings.model), len(report.runs)
         if n_models not in (0, n_runs):
             raise ValueError(
-                f"`model` names {n_models} models for {n_runs} runs; give one for each, in order"
+                f"`model` names {n_models} models for {n_runs} runs; pass one per run, in order"
             )
         models = settings.model or (None,) * n_runs
         runs = [
@@ -79,25 +79,25 @@ class MechanismAnalysis(Analysis):
         finding = make_finding(made["mechanism_similarity"].frame, confidence)
         self._prose = [finding, *make_notes(runs, settings), [reason]]
         maps = [heat for one in runs for heat in heat_maps(one, settings.heat_maps)]
-        self._pictures = [*make_figures(made, report.index), *maps]
+        self._figures = [*make_figures(made, report.index), *maps]
         return made
 
     def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
-        """Leave tables without rows out; see `Analysis.sections`."""
+        """Omit tables without rows; see `Analysis.sections`."""
         (section,) = super().sections(report, tables)
         blocks = [b for b in section.blocks if not (isinstance(b, Table) and b.frame.empty)]
         return [replace(section, blocks=blocks)]
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
-        """Draw the paper's figures 4 and 5, or none, and heat maps, after what is shown and how."""
+        """Yield the finding and the notes, then the paper's figures 4 and 5 and heat maps."""
         yield from (Prose(parts=parts) for parts in self._prose if any(parts))
-        yield from self._pictures
+        yield from self._figures
 
 
 def _measure_run(
     run: Run, report: Report, settings: MechanismSettings, named: str | None
 ) -> MeasuredRun:
-    """Draw, find spans, measure and compare the pairs of one run."""
+    """Sample the pairs of one run, find spans, measure the answers and compare them."""
     name = run.folder.path.resolve().name
     home = settings.store / name if settings.store else run.folder.path / "mechanism"
     sample = sample_pairs(
@@ -130,7 +130,7 @@ def _measure_run(
 
 
 def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedModel":
-    """Load the weights that answered, and hold them to what the manifest tells."""
+    """Load the weights of the run, and compare their digest with that in the manifest."""
     from surface_consistency.studies.mechanism.ablation.texts import load_ablation_model
 
     runner = run.manifest.runner
@@ -139,8 +139,8 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
     revision = runner.get("revision")
     if settings.trust_remote_code and named is None:
         raise ValueError(
-            "`trust_remote_code` runs code of the model: name the model by `model` too, since a "
-            "manifest may name any"
+            "`trust_remote_code` runs code of the model, and a manifest may name any model; "
+            "pass `model` too"
         )
     model = named or _known_model(run, runner)
     is_same_name = named is None or named == runner.get("model")
@@ -159,21 +159,21 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
     answered = runner.get("digest")
     if answered and loaded.source.digest and answered != loaded.source.digest:
         raise RunError(
-            f"the weights in {model} (digest {loaded.source.digest}) are not those that answered "
-            f"in {run.folder.path} (digest {answered}); name those by `model`"
+            f"the weights in {model} (digest {loaded.source.digest}) are not those of the run "
+            f"{run.folder.path} (digest {answered}); pass the weights of the run as `model`"
         )
     return loaded
 
 
 def _known_model(run: Run, runner: Mapping[str, Any]) -> str:
-    """Find the weights that the manifest names, or say how to name them."""
+    """Find the weights that the manifest names, or raise an error with the option to name them."""
     if (run.folder.path / "toy_model" / "config.json").is_file():
         return str(run.folder.path / "toy_model")
     if runner.get("revision") and runner.get("model"):
         return str(runner["model"])
     by = runner.get("runner", "another program")
     raise DataError(
-        f"nothing tells where the weights are that answered in {run.folder.path} (runner {by}, "
-        f"model {run.manifest.model}): an answer that a server or a file gave can be looked into "
-        "only with the same weights on this machine; name their folder or hub id by `model`"
+        f"the weights of {run.folder.path} are unknown (runner {by}, model {run.manifest.model}): "
+        "answers of a server or a file can only be analysed with the same weights on this machine; "
+        "pass their folder or hub id as `model`"
     )

@@ -1,4 +1,4 @@
-"""Measures what every component does for every token of the sampled answers."""
+"""Measure the importance of every component for every token of the sampled answers."""
 
 import hashlib
 import json
@@ -33,15 +33,15 @@ def measure_answer(
     store: Store,
     replacement: "Callable[[Answer], Replacement | None]",
 ) -> Measured:
-    """Look into one answer, or read what was found before.
+    """Measure one answer, or read its result from the store.
 
     Args:
         loaded: The model.
         answer: The answer.
-        span: The span of the fact in it, which was found.
-        settings: How.
-        store: Where the result is kept.
-        replacement: Makes what stands in for components, as from `replacement_maker`.
+        span: The span of the fact in it; it must be found.
+        settings: The settings.
+        store: Store of the results.
+        replacement: Function that makes replacement values, as from `replacement_maker`.
 
     Returns:
         The answer with its importances.
@@ -63,7 +63,7 @@ def measure_answer(
 
 
 def _text(answer: Answer, span: Span, settings: MechanismSettings) -> tuple[str, tuple[int, int]]:
-    """Say what the model reads after the prompt, and where the span stands in it."""
+    """Return the text that the model reads after the prompt, and the place of the span in it."""
     if settings.target == "reference":
         before = answer.text[: span.start]
         return before + answer.accepted[0], (span.start, span.start + len(answer.accepted[0]))
@@ -80,7 +80,7 @@ def _measure(
     settings: MechanismSettings,
     replacement: "Replacement | None",
 ) -> AnswerMechanism:
-    """Run the model."""
+    """Run the model and make the row of an answer."""
     from surface_consistency.studies.mechanism.ablation import ablate
 
     scores = ablate(
@@ -134,7 +134,7 @@ def _sets(
 
 
 def _set_by_sum(shares: npt.NDArray[np.float64], threshold: float) -> RecoveredSet:
-    """Find the fewest components of a token whose importances add up to the threshold."""
+    """Find the smallest set of components whose importances for a token sum to the threshold."""
     if not np.isfinite(shares).all():
         return RecoveredSet()
     smallest = minimal_components(shares, threshold=threshold)
@@ -152,18 +152,18 @@ def replacement_maker(
     spans: Mapping[str, Span],
     settings: MechanismSettings,
 ) -> "Callable[[Answer], Replacement | None]":
-    """Make the function that makes what stands in for components in an answer.
+    """Make the function that returns the replacement values for an answer.
 
     Args:
         loaded: The model.
         answers: All sampled answers under one condition whose spans were found.
         spans: Their spans.
-        settings: How.
+        settings: The settings.
 
     Returns:
-        A function of one of these answers. It gives None under zero ablation; under "mean" the mean
-        over the prompts of the condition, 64 of them at most; under "resample" the text of the next
-        answer, of the first one for the last.
+        A function of one of these answers. It returns None for zero ablation; for "mean" the mean
+        over at most 64 prompts of the condition; for "resample" the values under the text of the
+        next answer, or of the first answer for the last one.
     """
     from surface_consistency.studies.mechanism.ablation.replacement import (
         mean_replacement,

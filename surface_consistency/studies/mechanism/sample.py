@@ -1,4 +1,4 @@
-"""Which pairs of a run are looked into: so many that agree and so many that do not."""
+"""Sample the pairs of a run that are analysed: pairs correct both times and pairs correct once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,28 +22,28 @@ class Answer:
     """One answer of a pair."""
 
     id: str
-    """The target, as the run names it."""
+    """Id of the target in the run."""
 
     prompt: Prompt
-    """What was asked."""
+    """The prompt."""
 
     text: str
-    """What was written."""
+    """Text of the answer."""
 
     judged: str | None
-    """Its judged part, where the run keeps one."""
+    """Its scored part; None if the run does not contain it."""
 
     accepted: tuple[str, ...]
     """Accepted answers, the reference first."""
 
     question: str
-    """The question of the fact; "" where the run does not tell."""
+    """The question of the fact; "" if the run does not contain it."""
 
     questions: tuple[str, ...]
     """All questions of the prompt, in the order of its slots or targets."""
 
     topic: str
-    """What they are about; "" where the run does not tell."""
+    """Topic of the questions; "" if the run does not contain it."""
 
     slot: int | None
     """Slot of the fact in the prompt, from 1."""
@@ -60,10 +60,10 @@ class SampledPair:
     """The fact."""
 
     cluster: str
-    """What intervals and folds take whole, such as the topic."""
+    """Cluster for intervals and folds, such as the topic."""
 
     is_aligned: bool
-    """Whether both answers are right; else one alone is."""
+    """Whether both answers are correct; otherwise only one is."""
 
     stratum: str
     """The group within which it was drawn."""
@@ -83,57 +83,57 @@ class Sample:
     """The pairs, aligned ones first."""
 
     counts: dict[str, Any]
-    """How many pairs there were and were drawn: one row of the table."""
+    """Numbers of available and of sampled pairs: one row of the table."""
 
 
 def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample:
-    """Draw pairs that are right twice, and pairs of which one answer alone is right.
+    """Sample pairs whose answers are both correct, and pairs with only one correct answer.
 
-    Each class is dealt out evenly over strata (the category, relation, domain or task of the run),
-    and a fact stands in the sample once, whatever the orders or templates in which it was asked.
+    Each class is distributed evenly over strata (the category, relation, domain or task of the
+    run). A fact occurs in the sample once, even if it has several orders or templates.
 
     Args:
         run: The run.
-        per_class: Pairs of each class; fewer where there are fewer.
-        seed: Seed of the draw.
-        cluster: Column of the outcomes that names what a pair belongs to.
+        per_class: Number of pairs per class; fewer if the class is smaller.
+        seed: Random seed.
+        cluster: Clustering column of the outcomes.
 
     Returns:
         The sample.
 
     Raises:
-        DataError: If the run does not hold what its model read, or no pair can be drawn.
+        DataError: If the run does not contain its prompts, or no pair can be sampled.
     """
     _, pairs = run.folder.read_plan()
     outcomes = run.outcomes.merge(pairs[["pair", *_TARGETS]], on="pair")
     verdicts = outcomes[["first_correct", "second_correct"]]
-    judged = outcomes[verdicts.notna().all(axis=1)]
-    first, second = (judged[f"{side}_correct"].astype(bool) for side in ("first", "second"))
-    right = judged[first | second].assign(is_aligned=(first & second)[first | second])
-    answers, reasons = _answers(run, right)
-    usable = right[right["pair"].isin(answers)]
+    scored = outcomes[verdicts.notna().all(axis=1)]
+    first, second = (scored[f"{side}_correct"].astype(bool) for side in ("first", "second"))
+    correct = scored[first | second].assign(is_aligned=(first & second)[first | second])
+    answers, reasons = _answers(run, correct)
+    usable = correct[correct["pair"].isin(answers)]
     column = next((name for name in _STRATA if name in usable and usable[name].notna().any()), None)
-    # Read as text, what is missing would stay so, and be in no stratum.
+    # Missing values become text; otherwise their rows would belong to no stratum.
     usable = usable.assign(_stratum="all" if column is None else usable[column].map(str))
     rng = np.random.default_rng(seed)
     taken: set[str] = set()
     drawn: dict[bool, list[dict[Any, Any]]] = {}
-    for is_aligned in (False, True):  # The rarer class has the first choice of facts.
+    for is_aligned in (False, True):  # Facts are assigned to the rarer class first.
         rows = usable[usable["is_aligned"] == is_aligned]
-        drawn[is_aligned] = _dealt(rows, per_class, rng, taken)
+        drawn[is_aligned] = _draw_by_stratum(rows, per_class, rng, taken)
     counts = {
         "model": run.label,
-        "n_aligned": int(right["is_aligned"].sum()),
-        "n_misaligned": int((~right["is_aligned"]).sum()),
-        "n_left_out": len(right) - len(usable),
+        "n_aligned": int(correct["is_aligned"].sum()),
+        "n_misaligned": int((~correct["is_aligned"]).sum()),
+        "n_left_out": len(correct) - len(usable),
         "left_out": "; ".join(f"{reason}: {n:,}" for reason, n in reasons.items()),
         "drawn_aligned": len(drawn[True]),
         "drawn_misaligned": len(drawn[False]),
         "strata": column or "none",
     }
     if not (drawn[True] or drawn[False]):
-        obstacle = counts["left_out"] or "no answer is right"
-        raise DataError(f"{run.folder.path} has no pair to look into: {obstacle}")
+        obstacle = counts["left_out"] or "no answer is correct"
+        raise DataError(f"no pair of {run.folder.path} can be analysed: {obstacle}")
     sampled = tuple(
         SampledPair(
             pair=row["pair"],
@@ -150,28 +150,28 @@ def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample
     return Sample(pairs=sampled, counts=counts)
 
 
-def _dealt(
+def _draw_by_stratum(
     rows: pd.DataFrame, n: int, rng: np.random.Generator, taken: set[str]
 ) -> list[dict[Any, Any]]:
-    """Deal rows out over strata in turn, each fact once; add the facts to those taken."""
+    """Draw rows from the strata in turn, each fact once; add the facts to `taken`."""
     shuffled = rows.sort_values("pair").iloc[rng.permutation(len(rows))]
-    piles = [part.to_dict("records") for _, part in shuffled.groupby("_stratum", sort=True)]
-    piles = [piles[place] for place in rng.permutation(len(piles))]
-    dealt: list[dict[Any, Any]] = []
-    while any(piles) and len(dealt) < n:
-        for pile in piles:
-            while pile and pile[-1]["item"] in taken:
-                pile.pop()
-            if pile and len(dealt) < n:
-                dealt.append(pile.pop())
-                taken.add(dealt[-1]["item"])
-    return dealt
+    strata = [part.to_dict("records") for _, part in shuffled.groupby("_stratum", sort=True)]
+    strata = [strata[place] for place in rng.permutation(len(strata))]
+    drawn: list[dict[Any, Any]] = []
+    while any(strata) and len(drawn) < n:
+        for stratum in strata:
+            while stratum and stratum[-1]["item"] in taken:
+                stratum.pop()
+            if stratum and len(drawn) < n:
+                drawn.append(stratum.pop())
+                taken.add(drawn[-1]["item"])
+    return drawn
 
 
 def _answers(
     run: Run, wanted: pd.DataFrame
 ) -> tuple[dict[str, tuple[Answer, Answer]], dict[str, int]]:
-    """Read both answers of each pair; count the pairs that cannot be read again, by reason."""
+    """Read both answers of each pair; count by reason the pairs that cannot be read again."""
     read = _read(run, {*wanted["first_target"], *wanted["second_target"]})
     answers: dict[str, tuple[Answer, Answer]] = {}
     reasons: dict[str, int] = {}
@@ -181,8 +181,8 @@ def _answers(
             reason = first if isinstance(first, str) else str(second)
         else:
             texts = (row.get(f"{side}_prediction") for side in _SIDES)
-            judged = [text if isinstance(text, str) else None for text in texts]
-            pair = replace(first, judged=judged[0]), replace(second, judged=judged[1])
+            scored = [text if isinstance(text, str) else None for text in texts]
+            pair = replace(first, judged=scored[0]), replace(second, judged=scored[1])
             answers[row["pair"]] = pair
             continue
         reasons[reason] = reasons.get(reason, 0) + 1
@@ -190,12 +190,12 @@ def _answers(
 
 
 def _read(run: Run, wanted: set[object]) -> dict[str, Answer | str]:
-    """Read the answers to some targets; of those that cannot be read again, the reason."""
+    """Read the answers to some targets, or the reason why an answer cannot be read again."""
     folder = run.folder
     if not folder.prompts.is_file():
         raise DataError(
             f"{folder.path} has no {folder.prompts.name}: its predictions were made elsewhere, so "
-            "nothing tells what the model read; ask it with `surface-consistency run`"
+            "the prompts are unknown; evaluate the model with `surface-consistency run`"
         )
     targets, _ = folder.read_plan()
     used = targets[targets["target_id"].isin(wanted)]
@@ -220,7 +220,7 @@ def _read(run: Run, wanted: set[object]) -> dict[str, Answer | str]:
 
 
 def _questions(targets: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """List the questions that each prompt asks."""
+    """List the questions of each prompt."""
     if "question" not in targets:
         return {}
     return {
@@ -230,13 +230,13 @@ def _questions(targets: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 
 
 def _obstacle(row: Mapping[Any, Any], puts_facts_before: bool) -> str | None:
-    """Say why a model cannot be made to read an answer again as it wrote it."""
+    """Return why a model cannot read an answer again as it wrote it; None if it can."""
     text, lookups = row["text"], row["lookups"]
     if not isinstance(text, str) or not text.strip():
         return "blank"
     if isinstance(row["reasoning"], str):
         return "written after reasoning"
-    # What a lookup inserts stands in the answer, or the model read it elsewhere.
+    # Values that a lookup returned are in the answer, unless the model read them elsewhere.
     if puts_facts_before or any(item.value and item.value not in text for item in lookups or ()):
         return "written with facts before the prompt"
     return None

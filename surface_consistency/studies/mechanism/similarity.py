@@ -1,4 +1,4 @@
-"""How alike two answers are computed, and whether that goes with how they are judged."""
+"""Similarity of the computation of two answers, and its relation to their correctness."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,11 +26,11 @@ FEATURES: Final[Mapping[str, str]] = {
     "pearson_mlp": "Pearson, MLPs",
     "spearman_mlp": "Spearman, MLPs",
 }
-"""The six similarities of the paper, in its order: of sets over all components, and of importances
-for attention and for MLPs apart."""
+"""The six similarities of the paper, in its order: of sets over all components, and of importances,
+separately for attention and for MLPs."""
 
 ALL_MODELS: Final = "all models"
-"""Label of the rows of all runs together."""
+"""Label of the rows of all runs combined."""
 
 _Floats = npt.NDArray[np.float64]
 _TokenMetric = Literal["pearson", "spearman", "containment", "iou"]
@@ -53,7 +53,7 @@ _DIFFERENCE: Final = [
 def pair_similarity(
     first: Measured, second: Measured, *, heads: npt.NDArray[np.int64], mlps: npt.NDArray[np.int64]
 ) -> list[dict[str, Any]]:
-    """Compare two answers in all ways.
+    """Compare two answers by all methods.
 
     Args:
         first: The answer under the first condition.
@@ -62,9 +62,9 @@ def pair_similarity(
         mlps: Columns of the MLPs.
 
     Returns:
-        A row for each way: `aggregation`, "transport" or "assignment"; `tokens`, "span" for the
-        tokens of the spans or "whole answer" for all of them, where sets are unknown; and the six
-        features. NaN where nothing defines one: no token with varying importances, or no sets.
+        One row per method: `aggregation`, "transport" or "assignment"; `tokens`, "span" for the
+        tokens of the spans or "whole answer" for all tokens, for which sets are unknown; and the
+        six features. A feature is NaN if no token has varying importances, or there are no sets.
     """
     tokens: dict[str, tuple[Any, Any]] = {"span": (first.in_span, second.in_span)}
     if not (first.in_span.all() and second.in_span.all()):
@@ -106,8 +106,8 @@ def similarity_frame(
         components: The columns of the importances.
 
     Returns:
-        One row a pair and way of comparing, as of `pair_similarity`; a pair whose span was not
-        found has one row without similarities.
+        One row per pair and method, as in `pair_similarity`; a pair whose span was not found has
+        one row without similarities.
     """
     heads, mlps = components.heads, components.mlps
     unfound = {"aggregation": "transport", "tokens": "span", **dict.fromkeys(FEATURES, math.nan)}
@@ -136,7 +136,7 @@ def similarity_frame(
 def _matrix(
     ours: npt.NDArray[Any], theirs: npt.NDArray[Any], metric: _TokenMetric
 ) -> _Floats | None:
-    """Compare tokens; those that nothing defines are left out. None if none are left."""
+    """Compare the tokens for which the metric is defined; None if there are no such tokens."""
     comparable = []
     for rows in (ours, theirs):
         if metric in _OF_SETS:
@@ -154,23 +154,23 @@ def _matrix(
 def _fill(
     rows: dict[tuple[str, str], dict[str, Any]], tokens: str, feature: str, matrix: _Floats | None
 ) -> None:
-    """Write the similarity of two answers into both ways of matching tokens."""
+    """Write the similarity of two answers into the rows of both methods of matching tokens."""
     if matrix is not None and np.isfinite(matrix).all():
         rows["transport", tokens][feature] = metrics.transport_similarity(matrix)
         rows["assignment", tokens][feature] = metrics.assignment_similarity(matrix)
 
 
 def difference_rows(similarity: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Compare pairs that are right twice with pairs of which one answer alone is right.
+    """Compare pairs that are correct both times with pairs that are correct once.
 
     Args:
-        similarity: One row a pair and way: model, cluster, is_aligned, aggregation, tokens and the
-            features; runs in order.
-        confidence: Level of the intervals.
+        similarity: One row per pair and method: model, cluster, is_aligned, aggregation, tokens and
+            the features; runs in order.
+        confidence: Confidence level of the intervals.
 
     Returns:
-        One row a model, way and feature; several models have rows of all, compared within models,
-        in which a topic's pairs count as one cluster in all of them.
+        One row per model, method and feature. For several models also rows of all models combined,
+        compared within models; the pairs of a topic are one cluster across the models.
     """
 
     def differences(part: pd.DataFrame) -> Iterator[dict[Any, object]]:
@@ -193,17 +193,18 @@ def difference_rows(similarity: pd.DataFrame, confidence: float = 0.95) -> pd.Da
 def prediction_rows(
     similarity: pd.DataFrame, *, n_folds: int, rng: int
 ) -> tuple[list[dict[str, object]], str]:
-    """Predict from the features whether both answers are right.
+    """Predict from the features whether both answers are correct.
 
     Args:
-        similarity: One row a pair: cluster, pair, is_aligned and the features; pairs that lack one
-            are left out.
-        n_folds: Folds of the validation.
+        similarity: One row per pair: cluster, pair, is_aligned and the features; pairs without a
+            feature are excluded.
+        n_folds: Number of folds of the validation.
         rng: Seed of the folds.
 
     Returns:
-        Rows by kind of folds, "topic" (pairs of a cluster stay together) and "pair" (as in the
-        paper), and by feature, all of them first; and a sentence that says why there are none.
+        Rows by kind of folds, "topic" (pairs of a cluster are in one fold) and "pair" (as in the
+        paper), and by feature, all features together first; and a sentence with the reason if there
+        are no rows.
     """
     known = similarity.dropna(subset=list(FEATURES))
     aligned = known["is_aligned"].to_numpy(dtype=bool)
@@ -230,7 +231,7 @@ def _predicted(
     n_folds: int,
     rng: int,
 ) -> list[dict[Any, Any]]:
-    """Predict with one kind of folds."""
+    """Predict alignment with one kind of folds."""
     rows = metrics.predict_alignment(
         known[list(FEATURES)].to_numpy(),
         aligned,

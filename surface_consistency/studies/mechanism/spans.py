@@ -1,4 +1,4 @@
-"""Where a long answer tells the fact: by its content words, by a model that copies, or by a person.
+"""Find the span of the fact in a long answer: by content words, with an LLM judge, or by hand.
 
 The paper paired short answers with spans of long ones by hand, in 16 hours (appendix A.4).
 """
@@ -24,8 +24,8 @@ from surface_consistency.studies.mechanism.sample import Answer, Sample
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 
 SpanSource = Literal["alignment", "answering part", "judge", "person", "whole", "not found"]
-"""How a span was found: by the words of the short answer, as the clause that answers the question,
-as a judging model copied it, as a person wrote it, as all that was judged, or not at all."""
+"""Source of a span: the words of the short answer, the clause that answers the question, the copy
+of an LLM judge, a human label, the whole scored part of the answer, or no source."""
 
 _WORD: Final = re.compile(r"\w+(?:[’'.-]\w+)*")
 _COVERED: Final = 0.5
@@ -42,20 +42,20 @@ class Span:
     """Its first character."""
 
     stop: int
-    """The character after its last; `start` where nothing was found."""
+    """The character after its last; `start` if nothing was found."""
 
     source: SpanSource
     """How it was found."""
 
     @property
     def is_found(self) -> bool:
-        """Whether there is one."""
+        """Whether a span was found."""
         return self.stop > self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanRequest:
-    """A long answer in which a fact is sought."""
+    """A long answer in which the span of a fact is searched."""
 
     answer_id: str
     """The answer."""
@@ -67,30 +67,30 @@ class SpanRequest:
     """The long answer."""
 
     question: str = ""
-    """What the fact answers; "" where the run does not tell."""
+    """The question that the fact answers; "" if the run has no questions."""
 
     questions: tuple[str, ...] = ()
-    """All questions that the long answer answers; none where the run does not tell."""
+    """All questions that the long answer answers; empty if the run has no questions."""
 
     topic: str = ""
-    """What they are about."""
+    """Topic of the questions."""
 
     slot: int | None = None
-    """Under which number the long query asks for the fact, from 1."""
+    """Number of the question of the fact in the long query, from 1."""
 
 
 _NOT_FOUND: Final = Span(start=0, stop=0, source="not found")
 
 
 def whole_span(text: str, judged: str | None) -> Span:
-    """Take what was judged of an answer.
+    """Return the span of the scored part of an answer.
 
     Args:
         text: The answer.
-        judged: Its judged part; None, or another wording, for all of the answer.
+        judged: Its scored part; if it is None or does not occur in the text, the whole answer.
 
     Returns:
-        The span, without white space around; not found in a blank answer.
+        The span, without surrounding white space; "not found" for a blank answer.
 
     Examples:
         >>> whole_span(" Paris", None)
@@ -106,19 +106,19 @@ def whole_span(text: str, judged: str | None) -> Span:
 
 
 def align_span(request: SpanRequest) -> Span:
-    """Find the shortest stretch of a long answer that holds the short answer's content words.
+    """Find the shortest passage of a long answer that contains the short answer's content words.
 
-    Clauses that answer the question are searched first, where the run tells the questions, and the
-    whole answer after them. The short answer itself, word for word, comes before anything else;
-    then the stretch within a clause that holds most of its content words, inflection aside, if it
-    holds half of them or more; then, since a long answer that contradicts the short one shares no
-    words with it, the clause that answers the question.
+    If the run has the questions, the clauses that answer the question are searched before the
+    whole answer. The first match of these is returned: the short answer, word for word; the passage
+    within a clause that contains most of its content words (compared without inflection), if these
+    are at least half of them; the clause that answers the question. The last one is for long
+    answers that contradict the short one and have no words in common with it.
 
     Args:
         request: The answers.
 
     Returns:
-        The span; "not found" where nothing answers.
+        The span; "not found" if no passage answers the question.
 
     Examples:
         >>> long = "It was found by Huygens."
@@ -146,7 +146,7 @@ def align_span(request: SpanRequest) -> Span:
 
 
 def _answering_clauses(request: SpanRequest) -> list[tuple[int, int]]:
-    """Locate the clauses that answer the question; none where the run does not tell it."""
+    """Locate the clauses that answer the question; empty if the run does not have the question."""
     if request.question not in request.questions:
         return []
     topic = TopicQuestions(request.questions, topic=request.topic)
@@ -154,7 +154,7 @@ def _answering_clauses(request: SpanRequest) -> list[tuple[int, int]]:
     parts = LongAnswer(request.long, topic).parts(index, slot=request.slot)
     located = [(request.long.find(part), part) for part in parts]
     places = [(at, at + len(part)) for at, part in located if at >= 0]
-    # Every clause is no answer to this question in particular.
+    # Clauses that cover the whole answer do not answer this question in particular.
     covered = sum(end - begin for begin, end in places)
     return (
         places if covered < 0.9 * len(request.long.strip()) or len(request.questions) == 1 else []
@@ -162,7 +162,7 @@ def _answering_clauses(request: SpanRequest) -> list[tuple[int, int]]:
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
-    """Cut a text at the ends of sentences and lines."""
+    """Split a text at the ends of sentences and lines."""
     marks = [match.end() for match in re.finditer(r"(?<=[.!?])\s+|[。！？]|\n+|;\s+", text)]
     ends = [*marks, len(text)]
     return [(begin, end) for begin, end in zip([0, *marks], ends, strict=True) if end > begin]
@@ -171,7 +171,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
 def _best_window(
     text: str, parts: Iterable[tuple[int, int]], needed: set[str]
 ) -> tuple[int, int] | None:
-    """Find the shortest stretch with most of the words, if it holds half of them."""
+    """Find the shortest passage with most of the words, if it contains at least half of them."""
     best: tuple[int, int, int, int] | None = None
     for begin, end in parts:
         words = [
@@ -180,14 +180,14 @@ def _best_window(
         ]
         places = [place for place, (*_, word) in enumerate(words) if word in needed]
         for first_place, first in enumerate(places):
-            held: set[str] = set()
+            found: set[str] = set()
             for last in places[first_place:]:
                 if last - first >= _MOST_WORDS:
                     break
-                if words[last][2] in held:
+                if words[last][2] in found:
                     continue
-                held.add(words[last][2])
-                rank = (len(held), first - last, words[first][0], words[last][1])
+                found.add(words[last][2])
+                rank = (len(found), first - last, words[first][0], words[last][1])
                 if best is None or rank[:2] > best[:2]:
                     best = rank
     if best is None or best[0] < _COVERED * len(needed):
@@ -203,15 +203,15 @@ def find_spans(
     Args:
         run: The run.
         sample: Its pairs.
-        settings: The rule, the judge, and the sheets of persons to read or write.
-        folder: Where the judge's log goes.
+        settings: The rule, the LLM judge, and the sheets of human labels to read or write.
+        folder: Folder of the log of the LLM judge.
 
     Returns:
-        The span by answer; first answers are taken whole.
+        The span by answer; the span of a first answer is its whole scored part.
 
     Raises:
-        DataError: If a marked span is no part of its answer, or a sheet would replace another.
-        RunnerError: If the judging model cannot be asked.
+        DataError: If a marked span is not part of its answer, or a sheet would overwrite a file.
+        RunnerError: If the LLM judge cannot be queried.
     """
     rule = settings.spans
     if rule == "auto":
@@ -237,7 +237,7 @@ def find_spans(
 
 
 def _request(first: Answer, second: Answer) -> SpanRequest:
-    """Ask for the fact of a pair in its second answer."""
+    """Make the request for the fact of a pair in its second answer."""
     return SpanRequest(
         answer_id=second.id,
         short=(first.judged or first.text).strip(),
@@ -258,18 +258,19 @@ _INSTRUCTION: Final = (
 
 
 def judged_spans(requests: Sequence[SpanRequest], judge: LLMJudge) -> dict[str, Span]:
-    """Let a model copy the part of each long answer that tells the fact.
+    """Have an LLM judge copy the part of each long answer that states the fact.
 
     Args:
         requests: The answers.
-        judge: Who copies; its log keeps what it was asked, so that nothing is asked twice.
+        judge: The LLM judge; prompts that are in its log are not sent again.
 
     Returns:
-        The span by answer; "not found" where the model says so, or copies what is not there.
+        The span by answer; "not found" if the model replies that no part answers the question, or
+        if its copy does not occur in the answer.
 
     Raises:
-        RunError: If the judge's folder holds the log of another one.
-        RunnerError: If the model cannot be asked.
+        RunError: If the judge's folder contains the log of another judge.
+        RunnerError: If the model cannot be queried.
     """
     prompts = {
         request.answer_id: Prompt(
@@ -295,7 +296,7 @@ def judged_spans(requests: Sequence[SpanRequest], judge: LLMJudge) -> dict[str, 
 
 
 def _copied(text: str, part: str | None, *, source: SpanSource) -> Span | None:
-    """Find a copied part, white space, case and marks around it aside; None if it is not there."""
+    """Find a copied part, ignoring white space, case and quotation marks; None if not found."""
     words = (part or "").strip().strip("\"'“”*` ").split()
     if not words or words == [_NONE]:
         return None
@@ -307,19 +308,20 @@ def _copied(text: str, part: str | None, *, source: SpanSource) -> Span | None:
 
 
 def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[str, Span]) -> None:
-    """Write a sheet on which a person marks spans.
+    """Write a sheet for human annotation of spans.
 
     Args:
         path: The CSV file; its folder must exist.
         requests: The answers.
-        spans: What was found, by answer.
+        spans: The spans that were found, by answer.
 
     Raises:
-        DataError: If another file of that name exists, which may contain a person's work.
+        DataError: If another file of that name exists, which may contain human labels.
 
     Notes:
-        The column span is to be filled with the part of the long answer that tells the fact, copied
-        word for word, "NONE" where none does, or left empty where `found` is right.
+        Annotators fill the column span with the part of the long answer that states the fact,
+        copied word for word, or with "NONE" if no part states it. They leave it empty if `found` is
+        correct.
     """
     rows = []
     for request in requests:
@@ -330,24 +332,24 @@ def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[st
 
 
 def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Span]:
-    """Read the spans that a person marked.
+    """Read the spans of human annotators.
 
     Args:
         path: The CSV file, with the columns answer_id and span.
         requests: The answers.
 
     Returns:
-        The span by answer, of those whose cell is not empty.
+        The span by answer, for answers whose cell is not empty.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
+        SourceNotFoundError: If the file does not exist.
         ColumnNotFoundError: If a column is missing.
-        DataError: If an answer is not of this sample or marked twice, or a span is no part of its
-            answer; names the line.
+        DataError: If an answer is not in this sample or is marked twice, or a span is not part of
+            its answer; the message contains the line number.
     """
     if not path.is_file():
         raise SourceNotFoundError(
-            f"no file {path}; write a sheet with `span_sheet`, mark the spans, and give it back"
+            f"no file {path}; write a sheet with `span_sheet`, mark the spans, and pass the file"
         )
     texts = {request.answer_id: request.long for request in requests}
     spans: dict[str, Span] = {}
@@ -364,16 +366,14 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
         where = f"{path}:{number}"
         if answer not in texts:
             raise DataError(
-                f"{where}: {shown(answer)} is no answer of this sample; keep its `seed`"
+                f"{where}: {shown(answer)} is not an answer of this sample; use the same `seed`"
             )
         if answer in spans:
-            raise DataError(
-                f"{where}: {shown(answer)} is marked twice; keep one row of each answer"
-            )
+            raise DataError(f"{where}: {shown(answer)} is marked twice; keep one row per answer")
         span = _copied(texts[answer], marked, source="person")
         if span is None and marked != _NONE:
             raise DataError(
-                f"{where}: {shown(marked)} is no part of the answer; copy it word for word, or "
+                f"{where}: {shown(marked)} is not part of the answer; copy it word for word, or "
                 f"write {_NONE}"
             )
         spans[answer] = span or Span(start=0, stop=0, source="person")

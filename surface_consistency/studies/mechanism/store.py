@@ -1,4 +1,4 @@
-"""What was measured of the sampled answers: one Parquet file an answer."""
+"""Store of the measurements of the sampled answers: one Parquet file per answer."""
 
 import hashlib
 import json
@@ -36,31 +36,31 @@ _DEPENDS_ON: Final = (
 
 
 class AnswerMechanism(Record):
-    """What the components of a model do for one answer; the row of a Parquet file."""
+    """Importances of the components of a model for one answer; the row of a Parquet file."""
 
     answer_id: NonEmpty
-    """The answer, as the run names its target."""
+    """Id of the target of the answer in the run."""
 
     content: NonEmpty
-    """Digest of what was read: prompt, answer and span."""
+    """Digest of prompt, answer and span."""
 
     span_source: SpanSource
     """How the span of the fact was found."""
 
     tokens: Items[str]
-    """Text of each token of the answer, to the last that was read."""
+    """Text of each token of the answer, up to the last one that was read."""
 
     in_span: Items[bool]
     """Whether each token belongs to the span of the fact."""
 
     is_greedy: Items[bool]
-    """Whether each token is the one that the model would write."""
+    """Whether the model would generate each token under greedy decoding."""
 
     base: Items[float]
-    """Readout of each token in the untouched model."""
+    """Readout of each token in the unmodified model."""
 
     floor: Items[float]
-    """Readout of each token with all components away."""
+    """Readout of each token with all components ablated."""
 
     ablated: Items[Items[float]]
     """Readout of each token without each component, in the order of `components.csv`."""
@@ -69,17 +69,18 @@ class AnswerMechanism(Record):
     """For each token of the span the columns of its minimal set; empty for others."""
 
     recovery: Items[float]
-    """For each token of the span what its set recovers; NaN for others."""
+    """For each token of the span the recovery of its set; NaN for others."""
 
     is_reached: Items[bool]
-    """For each token of the span whether that reaches the threshold; False for others."""
+    """For each token of the span whether the recovery reaches the threshold; False for others."""
 
     joint: Items[float]
-    """For each token of the span what goes with its whole set; NaN for others, and where sets are
-    by sum."""
+    """For each token of the span the proportion lost without its set; NaN for others, and if sets
+    are by sum."""
 
     sum_of_parts: Items[float]
-    """For each token of the span the sum of what goes with each of its set; NaN for others."""
+    """For each token of the span the sum of the proportions lost without each component of its set;
+    NaN for others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,8 +91,8 @@ class Measured:
     """The row."""
 
     importance: npt.NDArray[np.float64]
-    """Importance of each component for each token, `(n_tokens, n_components)`; NaN where the
-    untouched readout is 0."""
+    """Importance of each component for each token, `(n_tokens, n_components)`; NaN if the
+    unmodified readout is 0."""
 
     @property
     def in_span(self) -> npt.NDArray[np.bool_]:
@@ -108,13 +109,13 @@ class Measured:
         return masks
 
     def share_reached_by_sum(self, threshold: float) -> float:
-        """Tell for which share of the span's tokens positive importances add up to the threshold.
+        """Compute the proportion of the span's tokens whose positive importances reach a threshold.
 
         Args:
-            threshold: The threshold.
+            threshold: Threshold of the sum of the positive importances.
 
         Returns:
-            The share; NaN without such tokens.
+            The proportion; NaN if no token has finite importances.
         """
         rows = self.importance[self.in_span]
         rows = rows[np.isfinite(rows).all(axis=1)]
@@ -125,7 +126,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MeasuredRun:
-    """What was measured of one run; importances have a column a component."""
+    """Measurements of one run; importances have one column per component."""
 
     label: str
     """The run."""
@@ -140,25 +141,25 @@ class MeasuredRun:
     """The components of its model."""
 
     fingerprint: Mapping[str, Any]
-    """The model, and how it was ablated."""
+    """The model and the methods of its ablation."""
 
     measured: Mapping[str, Measured]
     """Each answer in which the fact was found."""
 
     similarity: pd.DataFrame
-    """One row a pair and way of comparing."""
+    """One row per pair and method of comparison."""
 
 
 class Store:
-    """A folder of measured answers, to which a stopped analysis comes back.
+    """A folder of measured answers, from which an interrupted analysis resumes.
 
     Args:
-        folder: The folder; made if it is not there.
-        settings: How answers are looked into.
-        loaded: The model, whose digest and fingerprint are kept.
+        folder: The folder; created if it does not exist.
+        settings: Settings of the analysis.
+        loaded: The model, whose digest and fingerprint are stored.
 
     Raises:
-        RunError: If the folder holds answers that were looked into otherwise.
+        RunError: If the folder contains answers that were analysed with other settings.
     """
 
     def __init__(self, folder: Path, settings: MechanismSettings, loaded: "LoadedModel") -> None:
@@ -178,8 +179,8 @@ class Store:
                 for name in sorted({*before, *now}):
                     if before.get(name) != now.get(name):
                         raise RunError(
-                            f"{folder} holds answers that were looked into with other settings: "
-                            f"{name} is {before.get(name)!r} there and {now.get(name)!r} now; give "
+                            f"{folder} contains answers that were analysed with other settings: "
+                            f"{name} is {before.get(name)!r} there and {now.get(name)!r} now; pass "
                             "another `store`, or the same settings"
                         )
         write_json(path, manifest)
@@ -187,14 +188,14 @@ class Store:
         write_csv(folder / "components.csv", pd.DataFrame(table))
 
     def read(self, answer_id: str, content: str) -> AnswerMechanism | None:
-        """Read an answer that was looked into before.
+        """Read an answer that was measured before.
 
         Args:
             answer_id: The answer.
-            content: Digest of what is to be read now.
+            content: Digest of its current prompt, answer and span.
 
         Returns:
-            The row; None if there is none, or it is of another content.
+            The row; None if it does not exist or has another digest.
         """
         path = self._path(answer_id)
         if not path.is_file():
@@ -209,11 +210,11 @@ class Store:
         Args:
             row: The row.
         """
-        # From a frame, numbers that are not defined would become gaps.
+        # A frame would turn NaN into missing values.
         table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(AnswerMechanism))
         write_parquet(self._path(row.answer_id), table)
 
     def _path(self, answer_id: str) -> Path:
-        """Name the file of an answer."""
+        """Return the path of the file of an answer."""
         name = hashlib.sha256(answer_id.encode()).hexdigest()[:16]
         return self._rows / f"{name}.parquet"

@@ -42,8 +42,8 @@ def make_notes(runs: Sequence[MeasuredRun], settings: MechanismSettings) -> list
     """Describe how the numbers were computed.
 
     Args:
-        runs: What was measured.
-        settings: How.
+        runs: Measurements of the runs.
+        settings: Settings of the analysis.
 
     Returns:
         Paragraphs.
@@ -74,7 +74,7 @@ def make_notes(runs: Sequence[MeasuredRun], settings: MechanismSettings) -> list
 
 
 def _slow(fingerprint: Mapping[str, object], *, everywhere: bool) -> Iterator[str]:
-    """Return why a model could not be read fast."""
+    """Yield the reasons for which the fast methods were not used for a model."""
     for key in ("batches", "read_from", "answer_positions"):
         if "(" in str(fingerprint[key]) and (key != "answer_positions" or not everywhere):
             yield str(fingerprint[key])
@@ -87,11 +87,11 @@ def make_finding(frame: pd.DataFrame, confidence: float = 0.95) -> list[Part]:
 
     Args:
         frame: Rows of "mechanism_similarity".
-        confidence: Level of the intervals and of the decisions.
+        confidence: Confidence level of the intervals and of the decisions.
 
     Returns:
         Texts and numbers, by the interval and the p-value, Holm-corrected over the similarities of
-        a model; nothing if nothing was compared.
+        a model; empty if there is no comparison.
     """
     sentences: list[Sentence] = []
     for model, rows in frame.dropna(subset=["p_value"]).groupby("model", sort=False):
@@ -128,12 +128,12 @@ def make_tables(
     """Make all tables of the analysis.
 
     Args:
-        runs: What was measured.
-        settings: How.
-        confidence: Level of the intervals.
+        runs: Measurements of the runs.
+        settings: Settings of the analysis.
+        confidence: Confidence level of the intervals.
 
     Returns:
-        The tables by name, and why alignment is not predicted; "" where it is.
+        The tables by name, and the reason why alignment is not predicted; "" if it is predicted.
     """
     similarity = pd.concat([one.similarity for one in runs], ignore_index=True)
     differences = difference_rows(similarity, confidence)
@@ -162,7 +162,7 @@ def make_tables(
 
 
 def _is_main(frame: pd.DataFrame) -> "pd.Series[bool]":
-    """Tell the rows of the paper's way of comparing: spans, by optimal transport."""
+    """Select the rows of the paper's method: spans, by optimal transport."""
     return (frame["aggregation"] == "transport") & (frame["tokens"] == "span")
 
 
@@ -173,7 +173,7 @@ def _predictions(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
 
 def _sets(runs: Sequence[MeasuredRun], settings: MechanismSettings) -> pd.DataFrame:
-    """List how large sets are, and how reliable they are."""
+    """List the sizes and the reliability of the minimal sets."""
     return pd.DataFrame(
         [
             _sets_row(one, side, condition, settings)
@@ -186,7 +186,7 @@ def _sets(runs: Sequence[MeasuredRun], settings: MechanismSettings) -> pd.DataFr
 def _sets_row(
     one: MeasuredRun, side: str, condition: str, settings: MechanismSettings
 ) -> dict[str, Any]:
-    """Sum up the sets of one condition."""
+    """Summarise the sets of one condition."""
     answers = {getattr(pair, side).id for pair in one.sample.pairs}
     measured = [one.measured[name] for name in sorted(answers & one.measured.keys())]
     tokens = pd.DataFrame(
@@ -230,18 +230,18 @@ def _sets_row(
 
 
 def _median(values: "pd.Series[float]") -> float:
-    """Return the median of what is known; that of nothing is NaN (pandas 2 warns of it)."""
+    """Return the median of the defined values; NaN if there are none, for which pandas 2 warns."""
     known = values.dropna()
     return float(known.median()) if len(known) else np.nan
 
 
 def _share(value: float, base: float) -> float:
-    """Tell which share of a readout is left."""
+    """Compute the proportion of a readout that remains."""
     return 1.0 - (base - value) / abs(base) if base else np.nan
 
 
 def _samples(runs: Sequence[MeasuredRun]) -> pd.DataFrame:
-    """List the pairs of the runs, the sampled ones, and how spans were found."""
+    """Count the pairs of the runs, the sampled pairs, and the sources of spans."""
     rows = []
     for one in runs:
         second_spans = [one.spans[pair.second.id] for pair in one.sample.pairs]

@@ -1,4 +1,4 @@
-"""Planted worlds of forms: each record of a page is one of its tables and was planted."""
+"""Simulated studies of forms: each record of a page is in its tables and was simulated."""
 
 import re
 
@@ -28,12 +28,12 @@ def outcomes(*, n=400, forms=FORMS, missing=0.0, never=(), item=2.0, seed=0, **e
     rng = np.random.default_rng(seed)
     ability = item * rng.normal(size=(n, 1))
     effect = np.array([effects.get(form, 0.0) for form in forms])
-    right = (rng.random((n, len(forms))) < logistic(ability + effect)).astype(object)
-    right[rng.random(right.shape) < missing] = None
-    right[:, [forms.index(form) for form in never]] = None
-    sides = {"item": [f"i{k}" for k in range(n)], "first_correct": right[:, 0]}
+    correct = (rng.random((n, len(forms))) < logistic(ability + effect)).astype(object)
+    correct[rng.random(correct.shape) < missing] = None
+    correct[:, [forms.index(form) for form in never]] = None
+    sides = {"item": [f"i{k}" for k in range(n)], "first_correct": correct[:, 0]}
     parts = [
-        pd.DataFrame({**sides, "second_condition": form, "second_correct": right[:, place]})
+        pd.DataFrame({**sides, "second_condition": form, "second_correct": correct[:, place]})
         for place, form in enumerate(forms)
         if place
     ]
@@ -47,7 +47,7 @@ def outcomes(*, n=400, forms=FORMS, missing=0.0, never=(), item=2.0, seed=0, **e
 
 
 def page_of(folder, *frames, level=0.9, margin=0.1):
-    """Write the page of a world, and compute each of its records again from its tables."""
+    """Write the page of a simulation, and compute each of its records again from its tables."""
     study = FormsStudy()
     made = report(study, *frames[:1], "cluster", *frames[1:])
     settings = ReportSettings(answers=0, margin=margin, confidence=level)
@@ -83,11 +83,11 @@ WORLDS = {
     "never": ({"never": ("odd",), **LARGE}, {"terse": -1}),
     "reference never": ({"never": ("plain",), **LARGE}, {}),
 }
-"""Options of each world, and the forms of which a difference from the reference is planted."""
+"""Options of each simulation, and the forms with a simulated difference from the reference."""
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_a_page_claims_the_planted_forms_at_its_level(name, tmp_path):
+def test_page_reports_the_planted_forms_at_its_confidence_level(name, tmp_path):
     options, planted = WORLDS[name]
     text, tables, records, page = page_of(tmp_path, outcomes(**options))
     rows = tables["by_form"].frame.set_index("form")
@@ -123,8 +123,8 @@ def test_a_page_claims_the_planted_forms_at_its_level(name, tmp_path):
         assert {*alike} == {*FORMS[1:]}
 
 
-def test_a_page_names_six_equivalent_forms_at_most_and_counts_them_all(tmp_path):
-    """Seven forms of the same accuracy as the reference are one more than are named."""
+def test_page_names_at_most_six_equivalent_forms_and_counts_all(tmp_path):
+    """Seven forms have the accuracy of the reference, one more than the maximum of the page."""
     forms = tuple(f"form {place}" for place in range(8))
     text, _, records, _ = page_of(tmp_path, outcomes(forms=forms, n=800), margin=0.2)
 
@@ -133,7 +133,7 @@ def test_a_page_names_six_equivalent_forms_at_most_and_counts_them_all(tmp_path)
     assert "statistically significant for 7 of 7 other forms" in text
 
 
-def test_forms_without_scores_do_not_count_in_the_number_of_drawn_forms(tmp_path):
+def test_forms_without_scores_are_not_counted_as_sampled_forms(tmp_path):
     frame = outcomes(never=("odd",))
     _, tables, _, _ = page_of(tmp_path, frame)
     assert "all_correct_of" not in tables["forms"].frame
@@ -146,7 +146,7 @@ def test_forms_without_scores_do_not_count_in_the_number_of_drawn_forms(tmp_path
     assert "from 3 to 4 scored forms" in tables["forms"].note
 
 
-def test_models_are_compared_at_the_level_of_the_report(tmp_path):
+def test_models_are_compared_at_the_confidence_level_of_the_report(tmp_path):
     frames = outcomes(n=300), outcomes(n=300, item=6.0, seed=1)
     text, tables, records, _ = page_of(tmp_path, *frames, margin=None)
     (claimed,) = [one for one in records if one["column"] == "difference"]
@@ -156,7 +156,7 @@ def test_models_are_compared_at_the_level_of_the_report(tmp_path):
     assert "quivalen" not in text
 
 
-def test_the_level_decides_filled_markers_and_the_width_of_each_interval(tmp_path):
+def test_confidence_level_determines_filled_markers_and_interval_widths(tmp_path):
     frame = outcomes(terse=-0.8)
     filled, widths = {}, {}
     for level in (0.9, 1.0 - 1e-12):

@@ -11,14 +11,14 @@ from surface_consistency.studies.forms import load_forms
 
 
 def row(item, form, answers=("yes",), **others):
-    asked = {"item": item, "form": form, "question": f"{item} {form}?"}
-    return asked | {"answers": list(answers), **others}
+    question = {"item": item, "form": form, "question": f"{item} {form}?"}
+    return question | {"answers": list(answers), **others}
 
 
 ROWS = [row(item, form) for item in ("a", "b") for form in ("x", "y")]
 
 
-def test_the_sample_is_whole():
+def test_bundled_sample_has_five_forms_per_item():
     data = load_forms("sample")
 
     assert data.rows.groupby("item").size().eq(5).all()
@@ -27,7 +27,7 @@ def test_the_sample_is_whole():
     assert data.source.is_sample
 
 
-def test_choices_and_an_index_are_an_answer():
+def test_choices_with_an_answer_index_give_the_references():
     rows = [
         {"item": "a", "form": form, "question": form, "choices": ["no", "yes"], "answer_index": 1}
         for form in ("x", "y")
@@ -44,34 +44,34 @@ BOTH = [one | {"possible_answers": ["no"]} for one in ROWS]
 @pytest.mark.parametrize(
     ("rows", "options", "error", "match"),
     [
-        ([CHOSEN], {}, RecordError, "answer_index 1 is to be the place of the right one"),
+        ([CHOSEN], {}, RecordError, "answer_index 1 must be the index of the correct choice"),
         (MAYBE, {}, RecordError, r"no accepted answer \(yes\) is among the choices"),
         (BOTH, {}, ColumnNotFoundError, "'possible_answers' and 'answers' could both be"),
-        ([*ROWS, OTHER], {}, RecordError, "another question under form 'x' already"),
-        (ROWS, {"wordings": "templates"}, DataError, "templates are those of a relation"),
-        ("", {}, DataError, "no source is named; give `source`, or `preset`"),
+        ([*ROWS, OTHER], {}, RecordError, "already has another question under form 'x'"),
+        (ROWS, {"wordings": "templates"}, DataError, "needs the relation of every item"),
+        ("", {}, DataError, "no source is given; pass `source`, or `preset`"),
         ("here", KLAR, DataError, "a preset names its columns"),
     ],
     ids=["index", "choice", "two columns", "question", "templates", "no source", "preset"],
 )
-def test_broken_rows_are_refused(rows, options, error, match):
+def test_invalid_rows_and_options_raise_an_error(rows, options, error, match):
     with pytest.raises(error, match=match):
         load_forms(rows, **options)
 
 
-def test_items_with_one_form_are_left_out_and_named():
-    with pytest.warns(SurfaceConsistencyWarning, match=r"list: left out .*: 1 item \(c\)"):
+def test_items_with_one_form_are_excluded_with_a_warning():
+    with pytest.warns(SurfaceConsistencyWarning, match=r"list: excluded .*: 1 item \(c\)"):
         data = load_forms([*ROWS, row("c", "x")])
 
     assert set(data.rows["item"]) == {"a", "b"}
 
 
-def test_unequal_numbers_of_forms_are_told():
+def test_unequal_numbers_of_forms_give_a_warning():
     with pytest.warns(SurfaceConsistencyWarning, match="have from 2 to 3 forms"):
         load_forms([*ROWS, row("a", "z")])
 
 
-def test_no_item_with_two_forms_is_an_error():
+def test_no_item_with_two_forms_raises_an_error():
     with (
         pytest.warns(SurfaceConsistencyWarning, match="a single form"),
         pytest.raises(DataError, match="no item of list has two forms"),
@@ -79,7 +79,7 @@ def test_no_item_with_two_forms_is_an_error():
         load_forms([row("a", "x"), row("b", "x")])
 
 
-def test_which_of_two_columns_holds_the_answers_can_be_said():
+def test_columns_selects_one_of_two_columns_of_references():
     data = load_forms(BOTH, columns={"references": "possible_answers"})
     assert data.rows["references"].tolist() == [("no",)] * 4
 
@@ -97,7 +97,7 @@ def test_answers_with_a_separator_are_reported_and_split_on_request():
     assert split.rows["references"].tolist() == [("Rome", "Roma")] * 4
 
 
-def test_answers_in_an_unknown_object_are_refused_with_their_value():
+def test_answers_in_an_unknown_object_raise_an_error_with_their_value():
     with pytest.raises(RecordError, match=r"column 'answers': expected text.*got \{'x': 1\}"):
         load_forms([one | {"answers": {"x": 1}} for one in ROWS])
 
@@ -110,14 +110,14 @@ def test_rows_without_answers_are_counted():
         load_forms([*ROWS, row("c", "x"), row("c", "y", answers=())])
 
 
-def test_relations_make_templates_unless_told_otherwise():
+def test_rows_with_relations_are_templates_by_default():
     rows = [one | {"relation": "P1"} for one in ROWS]
 
     assert load_forms(rows).wordings == "templates"
     assert load_forms(rows, wordings="shared").wordings == "shared"
 
 
-def test_a_limit_spreads_over_relations():
+def test_limit_is_spread_over_relations():
     rows = [
         row(f"{relation}{n}", form, relation=relation)
         for relation in "pq"

@@ -1,4 +1,4 @@
-"""Presets on small files made by hand in the layout of each data set."""
+"""Presets on small files in the layout of each data set."""
 
 import csv
 import gzip
@@ -20,7 +20,7 @@ from surface_consistency.studies.forms.layouts import presets
 from tests.made_data import own_caches  # noqa: F401 - fixture
 from tests.studies.unlearning.test_questions import ROME
 
-TOLD = "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
+NOTES = "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
 
 
 def write(path, text):
@@ -41,7 +41,7 @@ def table(path, rows, delimiter=","):
 
 
 def read(folder, preset):
-    """Load without the sentences on licence and traps."""
+    """Load without the warnings about licence and data."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
         data = load_forms(str(folder), preset=preset)
@@ -67,7 +67,7 @@ def test_popqa_robustness(tmp_path):
     assert data.layout.reference == "0"
 
 
-def test_pararel_joins_templates_and_tells_its_licence_and_which_answers_it_merged(tmp_path):
+def test_pararel_joins_templates_and_warns_of_licence_and_merged_answers(tmp_path):
     home = tmp_path / "data"
     tuples = [
         {"sub_label": "Finland", "obj_label": "Finnish", "uuid": "a"},
@@ -82,12 +82,12 @@ def test_pararel_joins_templates_and_tells_its_licence_and_which_answers_it_merg
     lines(home / "trex_lms_vocab" / "P37.jsonl", tuples)
     lines(home / "pattern_data" / "graphs_json" / "P37.jsonl", patterns)
 
-    with pytest.warns(SurfaceConsistencyWarning, match="licence: MIT|rows of") as told:
+    with pytest.warns(SurfaceConsistencyWarning, match="licence: MIT|rows of") as caught:
         data = load_forms(str(tmp_path), preset="pararel")
 
-    assert "licence: MIT" in str(told[0].message)
-    assert "3 rows of" in str(told[1].message)
-    assert "their answers are accepted too" in str(told[1].message)
+    assert "licence: MIT" in str(caught[0].message)
+    assert "3 rows of" in str(caught[1].message)
+    assert "their answers are also accepted" in str(caught[1].message)
     assert all(layout.licence for layout in presets().values())
     rows = data.rows.set_index(["item", "form"])
     assert data.wordings == "templates"
@@ -97,7 +97,7 @@ def test_pararel_joins_templates_and_tells_its_licence_and_which_answers_it_merg
     assert set(rows["relation"]) == {"P37"}
 
 
-def test_mparapel_has_a_kind_for_each_language(tmp_path):
+def test_mpararel_has_one_kind_per_language(tmp_path):
     for language, pattern in (("en", "[X] lies in [Y]."), ("es", "[X] está en [Y].")):
         home = tmp_path / "data"
         lines(home / "patterns" / language / "P30.jsonl", [{"pattern": pattern}])
@@ -123,10 +123,10 @@ def test_mpararel_of_the_hub(tmp_path):
 
 
 @pytest.mark.parametrize("has_one_question", [True, False])
-def test_bmlama_reads_quotes_and_takes_right_answers_off_the_wrong_candidates(
+def test_bmlama_reads_quotes_and_removes_correct_answers_from_incorrect_candidates(
     tmp_path, has_one_question
 ):
-    """A candidate that goes in one language goes in all."""
+    """A candidate that is removed in one language is removed in all."""
     english = [
         {"Prompt": "Charles II was born in <mask>.", "Ans": "Madrid", "Subject": "Charles II"},
         {"Prompt": "Charles II was born in <mask>.", "Ans": "London", "Subject": "Charles II"},
@@ -145,7 +145,7 @@ def test_bmlama_reads_quotes_and_takes_right_answers_off_the_wrong_candidates(
     assert rows["cluster"].nunique() == 1
 
 
-def test_klar_parts_lines_at_their_last_colon(tmp_path):
+def test_klar_splits_lines_at_their_last_colon(tmp_path):
     write(tmp_path / "en.txt", "Which continent is Vantaa in? The answer is: Europe\n")
     write(tmp_path / "zh.txt", "万塔位于哪个大洲？答案是：欧洲\n")
     _, rows = read(tmp_path, "klar")
@@ -154,8 +154,8 @@ def test_klar_parts_lines_at_their_last_colon(tmp_path):
     assert rows.loc[("1", "zh"), "references"] == ("欧洲",)
 
 
-@pytest.mark.filterwarnings(TOLD)
-def test_mkqa_leaves_out_what_has_no_answer(tmp_path):
+@pytest.mark.filterwarnings(NOTES)
+def test_mkqa_excludes_questions_without_an_answer(tmp_path):
     def row(number, kind, text):
         answer = {"type": kind, "text": text, "aliases": ["four"] if text else None}
         return {
@@ -165,8 +165,8 @@ def test_mkqa_leaves_out_what_has_no_answer(tmp_path):
             "answers": {"en": [answer], "fr": [answer]},
         }
 
-    asked = (row(1, "number", "4"), row(2, "unanswerable", None))
-    text = "".join(json.dumps(one) + "\n" for one in asked)
+    questions = (row(1, "number", "4"), row(2, "unanswerable", None))
+    text = "".join(json.dumps(one) + "\n" for one in questions)
     (tmp_path / "mkqa.jsonl.gz").write_bytes(gzip.compress(text.encode()))
     with pytest.warns(UnscoredWarning, match="2 rows of .* have no accepted answer"):
         rows = load_forms(str(tmp_path), preset="mkqa").rows.set_index(["item", "form"])
@@ -177,7 +177,7 @@ def test_mkqa_leaves_out_what_has_no_answer(tmp_path):
     ]
 
 
-def test_global_mmlu_asks_with_letters(tmp_path):
+def test_global_mmlu_has_letters_as_choices(tmp_path):
     for language in ("en", "sw"):
         row = {"sample_id": "anatomy/1", "subject": "anatomy", "question": f"Q {language}"}
         row |= {f"option_{letter}": letter.upper() * 2 for letter in "abcd"} | {"answer": "C"}
@@ -192,8 +192,8 @@ def test_global_mmlu_asks_with_letters(tmp_path):
 
 
 def test_counterfact_has_the_rewrite_and_two_paraphrases(tmp_path):
-    said = ["Shayna. Danielle Darrieux, a native", "Danielle Darrieux speaks"]
-    row = ROME | {"paraphrase_prompts": said}
+    paraphrases = ["Shayna. Danielle Darrieux, a native", "Danielle Darrieux speaks"]
+    row = ROME | {"paraphrase_prompts": paraphrases}
     write(tmp_path / "counterfact.json", json.dumps([row]))
     _, rows = read(tmp_path, "counterfact")
 
@@ -202,7 +202,7 @@ def test_counterfact_has_the_rewrite_and_two_paraphrases(tmp_path):
     assert rows["relation"].tolist() == ["P103"] * 3
 
 
-def test_reversal_curse_asks_both_directions(tmp_path):
+def test_reversal_curse_has_both_directions(tmp_path):
     row = {"child": "Sasha Calle", "parent": "Samira Calle", "parent_type": "mother"}
     row |= {"child_prediction": "", "can_reverse": "False"}
     table(tmp_path / "parent_child_pairs.csv", [row])
@@ -220,11 +220,13 @@ def test_reversal_curse_asks_both_directions(tmp_path):
         ("", "pararel", DataError, "no repository on the hub: download the data"),
         ("", "counterfact", SourceNotFoundError, "cannot be reached and 'azhx/counterfact'"),
         ("here", "parrarel", DataError, "did you mean 'pararel'"),
-        ("empty", "klar", SourceNotFoundError, "holds no file"),
-        ("rows.jsonl", *("popqa-robustness", ColumnNotFoundError, "no 'id'; the columns are a")),
+        ("empty", "klar", SourceNotFoundError, "contains no file"),
+        ("rows.jsonl", *("popqa-robustness", ColumnNotFoundError, r"no 'id'; .* Columns: a")),
     ],
 )
-def test_sources_of_another_layout_are_refused(tmp_path, monkeypatch, source, preset, error, match):
+def test_sources_of_another_layout_raise_an_error(
+    tmp_path, monkeypatch, source, preset, error, match
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     lines(tmp_path / "rows.jsonl", [{"a": 1}])

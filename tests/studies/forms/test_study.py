@@ -26,7 +26,7 @@ STUDY = FormsStudy()
 
 
 def rows(n_items=60, forms=FORMS, **others):
-    """Items whose answer is their number in words of their own."""
+    """Items whose answers differ and contain their number."""
     return [
         {"item": f"i{number}", "form": form, "question": f"{form} {number}?"}
         | {"answers": [f"answer{number}"], **others}
@@ -36,7 +36,7 @@ def rows(n_items=60, forms=FORMS, **others):
 
 
 def world(seed=0, n_items=60, n_samples=1, sds=(1.2, 0.6, 0.8)):
-    """Right or wrong of items by forms by samples, by logistic chances with planted effects."""
+    """Simulate correctness by item, form and sample from a logistic model with known effects."""
     rng = np.random.default_rng(seed)
     item, form, both = sds
     logit = item * rng.normal(size=(n_items, 1)) + form * rng.normal(size=4)
@@ -62,14 +62,14 @@ def run(tmp_path, data, runner, name="run", **settings):
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Outcomes, page and tables of a planted world, whose forms have a kind."""
+    """Outcomes, page and tables of a simulation whose forms have a kind."""
     data = load_forms(rows(kind="wording"))
     folder, outcomes = run(tmp_path_factory.mktemp("planted"), data, model(world()))
     page, tables, _ = build_page([folder.path], study=STUDY)
     return outcomes, page, tables
 
 
-def test_verdicts_and_tables_are_those_of_the_planted_world(planted):
+def test_labels_and_tables_equal_the_planted_world(planted):
     outcomes, page, tables = planted
     right = world()
     items, forms, _ = np.indices(right.shape)
@@ -87,18 +87,18 @@ def test_verdicts_and_tables_are_those_of_the_planted_world(planted):
     assert "by_kind" in tables
 
 
-def test_single_numbers_for_other_tools_are_those_of_the_page(planted):
+def test_metrics_for_other_tools_equal_those_of_the_page(planted):
     outcomes, _, tables = planted
 
     numbers = STUDY.report.metrics(outcomes)
-    unjudged = STUDY.report.metrics(outcomes.assign(first_correct=None, second_correct=None))
+    unscored = STUDY.report.metrics(outcomes.assign(first_correct=None, second_correct=None))
 
     assert numbers["two_forms_agree"] == tables["forms"].frame["consistency"].iloc[0]
     assert numbers["all_forms_correct"] == tables["forms"].frame["all_correct"].iloc[0]
-    assert np.isnan([*unjudged.values()]).all()
+    assert np.isnan([*unscored.values()]).all()
 
 
-def test_wordings_of_ones_own_have_one_interval_for_both(tmp_path):
+def test_own_wordings_have_one_interval_for_both_kinds_of_forms(tmp_path):
     folder, _ = run(tmp_path, load_forms(rows(), wordings="own"), model(world()))
     page, tables, _ = build_page([folder.path], study=STUDY)
 
@@ -107,7 +107,7 @@ def test_wordings_of_ones_own_have_one_interval_for_both(tmp_path):
     assert len(tables["forms"].frame) == 1
 
 
-def test_templates_of_relations_are_taken_whole(tmp_path):
+def test_templates_are_clustered_by_relation(tmp_path):
     data = [row | {"relation": f"P{int(row['item'][1:]) % 12}"} for row in rows()]
     folder, _ = run(tmp_path, load_forms(data), model(world()))
     _, tables, _ = build_page([folder.path], study=STUDY)
@@ -116,10 +116,10 @@ def test_templates_of_relations_are_taken_whole(tmp_path):
     assert tables["by_form"].frame["n_clusters"].tolist() == [12, 12, 12]
 
 
-def test_forms_that_differ_together_and_none_alone_are_told_in_one_sentence(tmp_path):
-    n_right = np.array([30, 34, 30, 26])
-    right = np.arange(60)[:, None, None] < n_right[:, None]
-    folder, _ = run(tmp_path, load_forms(rows()), model(right))
+def test_forms_that_differ_only_together_are_reported_in_one_sentence(tmp_path):
+    n_correct = np.array([30, 34, 30, 26])
+    correct = np.arange(60)[:, None, None] < n_correct[:, None]
+    folder, _ = run(tmp_path, load_forms(rows()), model(correct))
     page, tables, _ = build_page([folder.path], study=STUDY)
 
     summary = sentence_text(page.finding.summary).replace("\u00a0", " ")
@@ -133,22 +133,22 @@ def test_models_are_compared_on_the_same_forms(tmp_path):
         run(tmp_path, load_forms(rows()), model(world(seed)), name=f"m{seed}")[0].path
         for seed in (1, 2)
     ]
-    # Conditions are the forms here, and stand once.
+    # The conditions of this study are the forms, which occur once in the groups.
     (compared,) = compare_results(folders).metrics.values()
     assert "form" not in set(compared.groups["by"])
     assert "condition" in set(compared.groups["by"])
 
 
-def test_flips_between_samples_are_the_noise_floor_of_finding_badge_and_check(tmp_path):
-    """Every form is alike, so that forms flip as often as two samples of one form do."""
-    right = world(n_samples=3, sds=(1.0, 0.0, 0.0))
+def test_flips_between_samples_are_the_noise_of_finding_badge_and_check(tmp_path):
+    """All forms are equal, so forms flip as often as two samples of one form."""
+    correct = world(n_samples=3, sds=(1.0, 0.0, 0.0))
     options = {"samples": 3, "temperature": 0.7}
-    folder, _ = run(tmp_path, load_forms(rows()), model(right), **options)
+    folder, _ = run(tmp_path, load_forms(rows()), model(correct), **options)
     page, tables, _ = build_page([folder.path], study=STUDY)
 
     (row,) = tables["above_noise"].frame.to_dict("records")
     samples = tables["samples"].frame.iloc[0]
-    flips = (right[:, :1] != right[:, 1:]).mean()
+    flips = (correct[:, :1] != correct[:, 1:]).mean()
     assert row["noise"] == "samples"
     assert row["difference"] == pytest.approx(flips - (1 - samples["consistency"]))
     titles = {check.title for check in page.checks}
@@ -161,7 +161,7 @@ def test_flips_between_samples_are_the_noise_floor_of_finding_badge_and_check(tm
     )
 
 
-def test_samples_ask_the_same_text_under_seeds_of_their_own(tmp_path):
+def test_samples_have_the_same_text_and_different_seeds(tmp_path):
     settings = FormsSettings(samples=3, temperature=0.5, seed=7)
     plan = STUDY.plan(load_forms(rows(2)), settings, runner=model(world()))
     assert [group.params.seed for group in plan.groups.values()] == [7, 8, 9]
@@ -169,7 +169,7 @@ def test_samples_ask_the_same_text_under_seeds_of_their_own(tmp_path):
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_shots_are_the_same_under_every_form_and_give_nothing_away():
+def test_shots_are_equal_for_all_forms_and_do_not_reveal_answers():
     data = load_forms([row | {"cluster": row["item"][-1]} for row in rows(30)])
     plan = STUDY.plan(data, FormsSettings(shots=3), runner=model(world()))
     shown = {}
@@ -186,8 +186,8 @@ def test_shots_are_the_same_under_every_form_and_give_nothing_away():
 @pytest.mark.parametrize(
     ("data", "settings", "error", "match"),
     [
-        (rows(3), {"samples": 3}, ValueError, "samples=3 at temperature 0 are one answer"),
-        (rows(3), {"shots": 5}, DataError, "`shots` 5: only 2 items may stand before item 'i0'"),
+        (rows(3), {"samples": 3}, ValueError, "samples=3 at temperature 0 repeat one answer"),
+        (rows(3), {"shots": 5}, DataError, "`shots` 5: only 2 items have .* than item 'i0'"),
         (
             rows(3),
             {"reference": "polit"},
@@ -196,12 +196,12 @@ def test_shots_are_the_same_under_every_form_and_give_nothing_away():
         (
             [row | {"answers": [f"{row['form']} {row['item']}"]} for row in rows(12)],
             {"read": "multiple-choice"},
-            *(DataError, "the forms of item 'i0' accept other answers"),
+            *(DataError, "the forms of item 'i0' accept different answers"),
         ),
     ],
     ids=["temperature", "shots", "reference", "options"],
 )
-def test_settings_that_do_not_fit_are_refused(data, settings, error, match):
+def test_settings_that_do_not_fit_the_data_raise_an_error(data, settings, error, match):
     with pytest.raises(error, match=match):
         STUDY.plan(load_forms(data), FormsSettings(**settings), runner=model(world()))
 
@@ -223,7 +223,7 @@ def test_an_item_without_its_reference_keeps_its_other_forms(tmp_path):
     assert heads["all_correct_of"] == "Correct in 3"
 
 
-def test_forms_can_be_chosen_and_the_reference_marked():
+def test_forms_can_be_selected_and_the_reference_marked():
     plan = STUDY.plan(load_forms(rows(5)), FormsSettings(forms=("terse",)))
     assert set(plan.items["form"]) == {"plain", "terse"}
 
@@ -233,14 +233,14 @@ def test_forms_can_be_chosen_and_the_reference_marked():
 
 
 def scored(request):
-    """Make the right option the more probable, except under one form."""
+    """Make the correct option the more probable one, except under one form."""
     value = -1.0 - len(request.continuation) / 10
     if "red" in request.continuation:
         value = -9.0 if "terse" in request.context else -0.5
     return {"log_probabilities": (value,)}
 
 
-def test_choices_are_read_off_their_probabilities_and_rankings_compared_with_chance(tmp_path):
+def test_choices_are_read_from_probabilities_and_rankings_compared_with_chance(tmp_path):
     choices = {"choices": ["blue", "red", "grey, dark"], "answers": ["red"]}
     data = [row | choices for row in rows(12)]
     folder, outcomes = run(tmp_path, load_forms(data), Scoring(scored), read="multiple-choice")
@@ -255,7 +255,7 @@ def test_choices_are_read_off_their_probabilities_and_rankings_compared_with_cha
     assert table["chance"].to_numpy() == pytest.approx(0.4749, abs=1e-4)
 
 
-def test_sentences_with_their_gap_inside_are_left_out_when_written(tmp_path):
+def test_sentences_with_an_inner_gap_are_excluded_for_generated_answers(tmp_path):
     from tests.studies.forms.test_layouts import lines
 
     lines(tmp_path / "data/trex_lms_vocab/P1.jsonl", [{"sub_label": "A", "obj_label": "B"}])
@@ -264,7 +264,7 @@ def test_sentences_with_their_gap_inside_are_left_out_when_written(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data = load_forms(str(tmp_path), preset="pararel")
-    with pytest.warns(SurfaceConsistencyWarning, match="1 of 3 forms are sentences whose gap"):
+    with pytest.warns(SurfaceConsistencyWarning, match="1 of 3 forms are excluded: the gap"):
         plan = STUDY.plan(data, FormsSettings(), runner=model(world()))
     assert [prompt.text for prompt in plan.groups[""].prompts] == ["A is", "A has"]
 
@@ -278,7 +278,7 @@ def test_the_study_is_a_task_of_other_harnesses():
 
 
 def test_forms_without_an_answer_are_not_counted():
-    """Of one item one form is not answered, and of the other no form."""
+    """One item has one form without an answer, the other item has no answer."""
     pairs = pd.DataFrame(
         {"item": ["a", "a", "b"], "sample": 0, "first_correct": [True, True, None]}
     )

@@ -40,7 +40,7 @@ def of_names(*names, categories=()):
 
 
 def _shape(name):
-    """Kinds of characters, each run once, by regular expressions of its own."""
+    """Kinds of characters, each run once, by independent regular expressions."""
     for pattern, kind in (("[^\\W\\d_]", "a"), (r"\d", "0")):
         name = re.sub(pattern, lambda m, k=kind: "A" if k == "a" and m[0].isupper() else k, name)
     return re.sub(r"([Aa0])\1+", r"\1", name)
@@ -56,7 +56,7 @@ def examples(sample):
     return linking_examples(sample, encode=ngram_vectors)
 
 
-def test_every_pair_of_names_gives_a_true_example_and_two_false_ones(sample, examples):
+def test_every_pair_of_names_has_one_true_and_two_false_examples(sample, examples):
     pairs = set(zip(sample.pairs["subject_id"], sample.pairs["surface"], strict=True))
     main = [example for example in examples if example.is_main]
     positives = [example for example in main if example.kind == "positive"]
@@ -66,7 +66,7 @@ def test_every_pair_of_names_gives_a_true_example_and_two_false_ones(sample, exa
     assert len({item.id for item in examples}) == len(examples)
 
 
-def test_no_negative_holds_two_known_names_of_one_entity(sample, examples):
+def test_negatives_do_not_contain_two_known_names_of_one_entity(sample, examples):
     names = {}
     for item in sample.questions:
         subject = item.triple.subject
@@ -99,7 +99,7 @@ def test_a_misspelling_with_one_more_character_replaced_is_disputable(examples):
 
 
 def test_a_character_that_makes_another_known_name_is_drawn_again():
-    # Every number of two digits but one is a known name.
+    # Every number of two digits except one is a known name.
     data = of_names(tuple(f"{number:02}" for number in range(100) if number != 77))
     negatives = [
         item
@@ -110,13 +110,13 @@ def test_a_character_that_makes_another_known_name_is_drawn_again():
     assert all("77" in (item.redirect, item.canonical) for item in negatives)
 
 
-def test_names_that_are_one_after_composition_are_no_pair():
+def test_names_that_are_equal_after_composition_are_not_a_pair():
     data = of_names(("Caf\u00e9", "Cafe\u0301"))
-    with pytest.raises(DataError, match="toy holds no pair of two different names"):
+    with pytest.raises(DataError, match="toy contains no pair of two different names"):
         linking_examples(data, encode=ngram_vectors)
 
 
-def test_the_order_of_the_data_does_not_matter(sample):
+def test_examples_do_not_depend_on_the_order_of_the_data(sample):
     turned = RedirectQA.from_questions(sample.questions[::-1], source="turned")
     forward = linking_examples(sample, encode=ngram_vectors, seed=3)
     backward = linking_examples(turned, encode=ngram_vectors, seed=3)
@@ -129,7 +129,7 @@ def test_the_order_of_the_data_does_not_matter(sample):
     assert {item.redirect for item in other} != {item.redirect for item in forward}
 
 
-def test_a_limit_draws_pairs_of_names(sample, examples):
+def test_limit_samples_pairs_of_names(sample, examples):
     some = linking_examples(sample, encode=ngram_vectors, limit=10)
     assert len({item.source_id for item in some}) == 10
     assert {item.id for item in some} <= {item.id for item in examples}
@@ -153,9 +153,9 @@ def test_neighbours_are_the_nearest_by_squared_distance():
         (b"3 2\nnorth 1 0\nsea 0 1\nother 5 5\n", ["North Sea", "sea", "unknown"], None),
         (b"\xef\xbb\xbfnorth 1 0\nsea 0 1\n", ["North Sea", "sea", "unknown"], None),
         (b"2 2\nnorth 1 0\n", ["nothing"], "has no vector of any word"),
-        (b"3 2\nnorth 1 0\nsea 0\n", ["north"], r"toy\.vec:3: 1 numbers where the line before"),
+        (b"3 2\nnorth 1 0\nsea 0\n", ["north"], r"toy\.vec:3: 1 numbers, but the line before"),
         (b"2 2\nnorth 1 0\nse\xff 0 1\n", ["north"], r"toy\.vec:3: not UTF-8 at byte 2"),
-        (b"north 1 x\n", ["north"], r"toy\.vec:1: no word vectors .*could not convert string"),
+        (b"north 1 x\n", ["north"], r"toy\.vec:1: not a word vector .*could not convert string"),
     ],
 )
 def test_word_vectors_are_read_from_text(tmp_path, content, names, message):
@@ -170,7 +170,7 @@ def test_word_vectors_are_read_from_text(tmp_path, content, names, message):
             word_vectors(file)(names)
 
 
-def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sample):
+def test_surface_negative_can_be_a_redirect_of_the_same_shape(sample):
     shaped = {"encode": ngram_vectors, "surface_negative": "other-entity-same-shape"}
     made = linking_examples(sample, **shaped)
     names = {}
@@ -184,12 +184,12 @@ def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sam
         assert negative.canonical == true.canonical
         assert true.subject_id not in names[negative.redirect]
         assert _shape(negative.redirect) == _shape(true.redirect)
-    # No misspelling is among them, so that nothing is disputable.
+    # These negatives are not misspellings, so none is disputable.
     assert not any(e.is_disputable for e in made)
     assert linking_examples(sample, **shaped) == made
 
 
-def test_a_name_of_the_same_category_and_length_goes_before_others():
+def test_names_of_the_same_category_and_length_are_preferred():
     initialism, other = "Redirects_from_initialisms", "Redirects_from_synonyms"
     data = of_names(
         *(("The New York Times", "NYT"), ("United Kingdom", "UK")),
@@ -204,7 +204,7 @@ def test_a_name_of_the_same_category_and_length_goes_before_others():
 
 
 @pytest.mark.parametrize("name", ["X", "7", "!", "—", "東京"])
-def test_names_of_one_letter_or_none_are_asked_without_what_cannot_be_made(name):
+def test_names_of_one_character_have_no_negatives_that_cannot_be_made(name):
     made = linking_examples(of_names(('Old "Town" {x}', name)), encode=ngram_vectors)
     kinds = {example.kind for example in made}
     assert "positive" in kinds

@@ -25,16 +25,16 @@ def test_every_category_has_a_wording_in_both_orders():
     [
         # The wording that RedirectQA prints, appendix B.5.
         ("NYT", "Times", "Redirects_from_initialisms", "Is NYT an initialism for Times?"),
-        # Names are never taken for places.
+        # Names are never read as placeholders.
         ("{canonical}", "a {b}", None, "Is {canonical} another name for a {b}?"),
     ],
 )
-def test_questions_hold_their_names(redirect, canonical, category, question):
+def test_questions_contain_their_names(redirect, canonical, category, question):
     assert linking_question(redirect, canonical, category=category) == question
 
 
 @pytest.mark.parametrize("chat", [False, True])
-def test_prompts_hold_their_demonstrations_and_options(chat):
+def test_prompts_contain_their_demonstrations_and_options(chat):
     shown = [("Is A another name for B?", True), ("Is C another name for D?", False)]
     prompt = linking_prompt("p", "Is E another name for F?", demonstrations=shown, chat=chat)
     if chat:

@@ -1,4 +1,4 @@
-"""The linking probe end to end, on models whose knowledge is planted."""
+"""The linking probe end to end, on models with known answers."""
 
 import hashlib
 import math
@@ -38,13 +38,13 @@ def data():
 
 @pytest.fixture(scope="module")
 def known(data):
-    """Half of the true pairs of names, those that a model knows."""
+    """Half of the true pairs of names, which the model links."""
     pairs = set(zip(data.pairs["surface"], data.pairs["canonical_surface"], strict=True))
     return {pair for pair in pairs if hashlib.md5("".join(pair).encode()).digest()[0] % 2}
 
 
 class Linker(Runner):
-    """Affirms with log-odds of 3 what it knows and with -3 what not, moved by a habit."""
+    """Return log-odds of 3 for linked pairs and -3 for others, plus a constant bias."""
 
     name = "linker"
 
@@ -55,7 +55,7 @@ class Linker(Runner):
         return {"runner": self.name, "habit": self._habit}
 
     def generate(self, prompts, params):
-        raise AssertionError("nothing is to be written")
+        raise AssertionError("no text may be generated")
 
     def score(self, requests):
         for request in requests:
@@ -84,9 +84,9 @@ def linked(data, known, tmp_path_factory):
     return folder
 
 
-def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known):
+def test_calibration_removes_a_constant_bias_from_log_odds(linked, known):
     outcomes = pd.read_parquet(linked.outcomes)
-    # A habit of 5 lifts all odds above 0: every example is affirmed.
+    # A bias of 5 raises all log-odds above 0: every example is affirmed.
     assert (outcomes["first_prediction"] == "yes").all()
     assert (outcomes["first_log_odds"] > 0).all()
     calibrated = outcomes["first_calibrated_log_odds"]
@@ -98,7 +98,7 @@ def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known):
     assert ((calibrated > 0).to_numpy()[~true]).mean() < 0.03
 
 
-def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):
+def test_run_is_scored_again_by_calibrated_log_odds(linked, data, known, tmp_path):
     study = LinkingStudy()
     folder = run(data, Linker(known, habit=5.0), tmp_path / "run", limit=20)
     before = score_run(folder, study=study)
@@ -107,14 +107,14 @@ def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):
     assert (after["first_prediction"] == "no").any()
     tables = report_runs([folder.path], tmp_path / "report").tables
     orders = tables["linking_orders"].frame.set_index(["group", "label"])["yes_rate"]
-    told = tables["linking"].frame.set_index(["group", "label"]).loc[("all", "all")]
-    # What was asked is told as it was, whichever log-odds judged; the finding goes by these.
+    overall = tables["linking"].frame.set_index(["group", "label"]).loc[("all", "all")]
+    # The table of orders has both kinds of log-odds; the finding has the scored ones.
     assert orders["redirect first", "as asked"] == 1.0 > orders["redirect first", "calibrated"]
-    assert told["yes_rate"] == orders["redirect first", "calibrated"]
+    assert overall["yes_rate"] == orders["redirect first", "calibrated"]
     areas = tables["linking_orders"].frame.set_index(["group", "label"])["auc"]
-    assert told["auc"] == areas["redirect first", "calibrated"]
+    assert overall["auc"] == areas["redirect first", "calibrated"]
     plain = run(data, Linker(known), tmp_path / "plain", limit=20, calibrate=False)
-    with pytest.raises(DataError, match=r"`calibrated` needs the wordings asked with N/A"):
+    with pytest.raises(DataError, match=r"`calibrated` needs log-odds of the wordings with N/A"):
         score_run(plain, study=study, scoring=LinkingScoring(calibrated=True))
     assert score_run(plain, study=study)["first_calibrated_log_odds"].isna().all()
 
@@ -126,34 +126,34 @@ def words_of(*values):
 
 
 def linking_targets(*values):
-    """One true pair whose words have these log-probabilities."""
+    """Make one true pair whose words have these log-probabilities."""
     row = {"prompt_id": "q1", "kind": "positive", "category": None, "order": "redirect_first"}
     return pd.DataFrame([{**row, "text": "yes", "scores": tuple(words_of(*values))}])
 
 
 @pytest.mark.parametrize("values", [(-1.0,) * 3, (-1.0,) * 5])
-def test_answers_with_scores_of_other_options_are_refused(values):
-    """Three of four words would be compared as if they were all."""
+def test_answers_with_scores_of_other_options_raise_an_error(values):
+    """Three of four words must not be compared as if they were all."""
     with pytest.raises(DataError, match=r"'q1' holds log-probabilities of . options, .* offers 4"):
         LinkingJudge({}).judge(linking_targets(*values))
 
 
-def test_log_odds_add_up_the_forms_of_each_word():
-    """log(0) - log(0) is no odds, and not above 0 either."""
+def test_log_odds_sum_the_spellings_of_each_word():
+    """log(0) - log(0) is NaN and not above 0."""
     assert log_odds(words_of(*np.log((0.3, 0.1, 0.15, 0.05)))) == pytest.approx(np.log(2.0))
     assert log_odds(words_of(-1.0, *(-math.inf,) * 3)) == math.inf
     assert math.isnan(log_odds(words_of(*(-math.inf,) * 4)))
 
-    judged = LinkingJudge({}).judge(linking_targets(*(-math.inf,) * 4)).iloc[0]
+    scored = LinkingJudge({}).judge(linking_targets(*(-math.inf,) * 4)).iloc[0]
 
-    assert pd.isna(judged["correct"])
-    assert judged["reason"] == "no log-odds: neither yes nor no has a probability"
+    assert pd.isna(scored["correct"])
+    assert scored["reason"] == "no log-odds: neither yes nor no has a probability"
 
 
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
-        # " yes" and " Yes" are equally probable: no tie of yes and no.
+        # " yes" and " Yes" are equally probable, which is not a tie of yes and no.
         ((-1.0, -1.0, -2.0, -3.0), True),
         # " yes" and " no" are equally probable, and the other spellings decide.
         ((-1.0, -4.0, -1.0, -2.0), False),
@@ -161,7 +161,9 @@ def test_log_odds_add_up_the_forms_of_each_word():
         ((-1.0, -2.0, -2.0, -1.0), None),
     ],
 )
-def test_groups_of_spellings_decide_and_only_their_tie_is_a_tie(data, tmp_path, values, verdict):
+def test_groups_of_spellings_are_compared_and_only_their_tie_is_a_tie(
+    data, tmp_path, values, verdict
+):
     """Log-probabilities of bfloat16 are often equal."""
 
     class Rounded(Linker):
@@ -185,12 +187,12 @@ def test_groups_of_spellings_decide_and_only_their_tie_is_a_tie(data, tmp_path, 
         assert (outcomes["first_correct"] == (is_true == verdict)).all()
         assert outcomes["first_calibrated_log_odds"].equals(outcomes["first_log_odds"])
     # An answer of an older run, whose single options were compared, is read in the same way.
-    judged = LinkingJudge({}).judge(linking_targets(*values).assign(text=None)).iloc[0]
-    assert judged["correct"] is pd.NA if verdict is None else judged["correct"] == verdict
-    assert str(judged["reason"]).startswith("tie: options are") == (verdict is None)
+    scored = LinkingJudge({}).judge(linking_targets(*values).assign(text=None)).iloc[0]
+    assert scored["correct"] is pd.NA if verdict is None else scored["correct"] == verdict
+    assert str(scored["reason"]).startswith("tie: options are") == (verdict is None)
 
 
-def test_a_coin_and_a_yes_sayer_have_a_balanced_accuracy_of_a_half(data, tmp_path):
+def test_random_and_constant_answers_have_a_balanced_accuracy_of_one_half(data, tmp_path):
     words = {
         "coin": lambda p: "Yes." if hashlib.md5(p.text.encode()).digest()[0] % 2 else "no",
         "sayer": lambda p: " yes, it is",
@@ -217,7 +219,7 @@ def test_answers_that_are_neither_yes_nor_no_are_missing(data, tmp_path):
     assert outcomes.loc[~asked, "first_correct"].notna().any()
 
 
-def test_demonstrations_are_of_entities_that_are_not_asked(data):
+def test_entities_of_demonstrations_are_excluded_from_the_questions(data):
     study = LinkingStudy()
     plan = study.plan(data, LinkingSettings(shots=4))
     prompt = plan.groups[""].prompts[0]
@@ -231,15 +233,15 @@ def test_demonstrations_are_of_entities_that_are_not_asked(data):
     assert not any(question in " ".join(plan.items["question"]) for question in shown)
     for settings, message in (
         ({"shots": 5_000}, "`shots` 5000 needs as many entities"),
-        ({"neighbours": "near"}, "`neighbours` is names, embedder, a text file"),
-        ({"neighbours": "no.vec"}, "`neighbours` is names, embedder, a text file .*'no.vec'"),
+        ({"neighbours": "near"}, "`neighbours` must be names, embedder, a text file"),
+        ({"neighbours": "no.vec"}, "`neighbours` must be names, embedder, .*'no.vec'"),
     ):
         with pytest.raises(DataError, match=message):
             study.plan(data, LinkingSettings(**settings))
 
 
-def test_words_without_any_probability_give_no_verdict(data, tmp_path):
-    """A server or a masked vocabulary may return -inf for all four words; that is no denial."""
+def test_words_without_probability_have_no_correctness_label(data, tmp_path):
+    """A server or a masked vocabulary may return -inf for all words, which is not a denial."""
 
     class Masked(Linker):
         def score(self, requests):
@@ -252,7 +254,7 @@ def test_words_without_any_probability_give_no_verdict(data, tmp_path):
 
 
 def name_lengths(names):
-    """A neighbour is a name of the nearest length."""
+    """Return the lengths of names as vectors."""
     return np.array([[len(name)] for name in names], dtype=np.float32)
 
 
@@ -289,7 +291,7 @@ def test_neighbours_may_be_of_the_embedder_or_of_a_file(data, source, tmp_path, 
     assert found == wanted
 
 
-def test_what_could_not_be_made_or_asked_is_counted(data):
+def test_examples_that_could_not_be_made_are_counted(data):
     plain = LinkingStudy().plan(data, LinkingSettings()).checks["examples"].iloc[0]
     shaped = LinkingSettings(surface_negative="other-entity-same-shape", wording="same-entity")
     plan = LinkingStudy().plan(data, shaped)
@@ -304,7 +306,7 @@ def test_what_could_not_be_made_or_asked_is_counted(data):
     assert other["disputable"] == 0
 
 
-def test_runs_of_other_studies_or_models_are_refused(linked, data, tmp_path):
+def test_runs_of_other_studies_or_models_raise_an_error(linked, data, tmp_path):
     settings = RedirectQASettings(shots=0, repeat=0, limit=8)
     runner = FakeRunner(lambda prompt: "x")
     folder = run_study(
@@ -315,7 +317,7 @@ def test_runs_of_other_studies_or_models_are_refused(linked, data, tmp_path):
         {LinkingConsistency(): LinkingConsistencySettings(linking=(path,))}
         for path in (folder.path, linked.path)
     )
-    with pytest.raises(ValueError, match="not of redirectqa"):
+    with pytest.raises(ValueError, match="got runs of redirectqa"):
         report_runs([folder.path], tmp_path / "report", analyses=wrong)
-    with pytest.raises(DataError, match="no linking run of 'other' among those of m"):
+    with pytest.raises(DataError, match=r"no linking run of 'other'; .* a linking run: m"):
         report_runs([folder.path], tmp_path / "report", analyses=foreign)

@@ -55,7 +55,7 @@ def weights(tmp_path_factory, slaq_data):
 
 @pytest.fixture(scope="module")
 def make_slaq_run(slaq_data):
-    """Asks for planted answers and judges them: `make_slaq_run(folder)`."""
+    """Run a study with given answers and score it: `make_slaq_run(folder)`."""
     settings = SlaqSettings(**SETTINGS)
     asked = slaq_prompts(slaq_data.rows, settings)[1].set_index("prompt_id")
     topics = dict(list(slaq_data.rows.groupby("topic_id")))
@@ -80,7 +80,7 @@ def slaq_run(make_slaq_run, tmp_path_factory):
 
 
 def analyse(*runs, **options):
-    """Give the section and the tables by name, without the rest of the page."""
+    """Return the section and the tables by name, without the rest of the page."""
     loaded = load_runs(runs, outcome=SlaqOutcome)
     report = Report(runs=loaded, design=SlaqStudy.design, cluster="topic_id")
     analysis = MechanismAnalysis()
@@ -99,8 +99,8 @@ def analysed(slaq_run, weights, tmp_path_factory):
     return tables["mechanism_pairs"], store / "run", section
 
 
-def test_similarities_are_those_of_the_stored_effects_of_weights_that_are_named(analysed, weights):
-    # Anyone can load the folder, and compute the features again.
+def test_similarities_equal_those_of_the_stored_importances(analysed, weights):
+    # The features are computed again from the files of the store.
     pairs, store, _ = analysed
     components = pd.read_csv(store / "components.csv")
     rows = pd.read_parquet(store / "importances").set_index("answer_id")
@@ -127,21 +127,22 @@ def test_similarities_are_those_of_the_stored_effects_of_weights_that_are_named(
     assert digest is not None
 
 
-def test_the_section_maps_a_pair_of_each_class(analysed):
+def test_section_has_a_heat_map_of_a_pair_of_each_class(analysed):
     _, _, section = analysed
     maps = [block for block in section.blocks if isinstance(block, Heatmap)]
 
-    assert [one.title.rpartition("? ")[2] for one in maps] == ["(right both times)", "(right once)"]
+    kinds = ["(correct both times)", "(correct once)"]
+    assert [one.title.rpartition("? ")[2] for one in maps] == kinds
     for one in maps:
         assert one.columns == ["0", "1", "2", "3", "MLP"]
         assert len(one.panels) == 2
         assert all([layer for layer, _ in rows] == ["0", "1"] for _, rows in one.panels)
-    told = " ".join(map(str, section.blocks))
-    assert "the logit minus the mean of all logits" in told
-    assert "mechanism-difference" in told
+    text = " ".join(map(str, section.blocks))
+    assert "the logit minus the mean of all logits" in text
+    assert "mechanism-difference" in text
 
 
-def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, monkeypatch):
+def test_resumed_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, monkeypatch):
     from surface_consistency.studies.mechanism import ablation
     from surface_consistency.studies.mechanism.ablation import scores
 
@@ -171,7 +172,7 @@ def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, 
     assert n_measured == len(list((tmp_path / "run" / "importances").glob("*.parquet")))
     assert len(done) == n_measured
     pd.testing.assert_frame_equal(tables["mechanism_pairs"], again["mechanism_pairs"])
-    with pytest.raises(RunError, match=r"threshold is 0\.9 there and 0\.5 now; give anoth"):
+    with pytest.raises(RunError, match=r"threshold is 0\.9 there and 0\.5 now; pass anoth"):
         analyse(slaq_run, **options, threshold=0.5)
 
 
@@ -184,7 +185,7 @@ def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, 
         {"target": "reference", "spans": "whole"},
     ],
 )
-def test_other_definitions_give_other_numbers(slaq_run, weights, tmp_path, options, analysed):
+def test_other_definitions_change_the_numbers(slaq_run, weights, tmp_path, options, analysed):
     chosen = {"model": (str(weights),), "per_class": 2, "store": tmp_path, "folds": 2}
     _, tables = analyse(slaq_run, **chosen, **options)
 
@@ -206,7 +207,7 @@ def test_other_definitions_give_other_numbers(slaq_run, weights, tmp_path, optio
         assert len(texts) == 4  # The same reference under both conditions.
 
 
-def test_two_models_are_compared_apart_and_together(slaq_run, weights, tmp_path):
+def test_two_models_are_compared_separately_and_combined(slaq_run, weights, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(slaq_run, other)
 
@@ -221,7 +222,7 @@ def test_two_models_are_compared_apart_and_together(slaq_run, weights, tmp_path)
     assert whole["n_aligned"] == 2
 
 
-def test_a_person_marks_spans(slaq_run, weights, tmp_path):
+def test_marked_spans_replace_those_that_were_found(slaq_run, weights, tmp_path):
     sheet = tmp_path / "spans.csv"
     options = {"model": (str(weights),), "per_class": 1, "folds": 2, "heat_maps": 0}
     _, before = analyse(slaq_run, **options, store=tmp_path / "a", span_sheet=sheet)
@@ -240,7 +241,7 @@ def test_a_person_marks_spans(slaq_run, weights, tmp_path):
     assert "the fact was not found in 1 of 4 answers" in str(section.blocks)
 
 
-def test_the_toy_model_beside_a_run_is_found(slaq_run, weights, tmp_path):
+def test_toy_model_in_the_run_folder_is_found(slaq_run, weights, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(slaq_run, run)
     shutil.copytree(weights, run / "toy_model")
@@ -251,7 +252,7 @@ def test_the_toy_model_beside_a_run_is_found(slaq_run, weights, tmp_path):
     assert (run / "mechanism" / "components.csv").is_file()
 
 
-def test_weights_may_be_spread_over_devices(slaq_run, weights, tmp_path):
+def test_weights_can_be_placed_on_several_devices(slaq_run, weights, tmp_path):
     options = {"model": (str(weights),), "per_class": 1, "folds": 2, "heat_maps": 0}
 
     _, one = analyse(slaq_run, **options, store=tmp_path / "a")
@@ -262,7 +263,7 @@ def test_weights_may_be_spread_over_devices(slaq_run, weights, tmp_path):
 
 
 def other_weights(run):
-    """Let the manifest name another digest."""
+    """Replace the digest in the manifest."""
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["runner"] |= {"model": "toy_model", "digest": "0123456789abcdef"}
     (run / "manifest.json").write_text(json.dumps(manifest))
@@ -271,8 +272,8 @@ def other_weights(run):
 @pytest.mark.parametrize(
     ("change", "options", "error", "match"),
     [
-        (None, {"model": ()}, DataError, r"\(runner fake, .*name their folder or hub id by `mod"),
-        (other_weights, {}, RunError, "are not those that answered"),
+        (None, {"model": ()}, DataError, r"\(runner fake, .*pass their folder or hub id as `mod"),
+        (other_weights, {}, RunError, "are not those of the run"),
         (
             lambda run: (run / "prompts.jsonl").unlink(),
             *({}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
@@ -283,7 +284,7 @@ def other_weights(run):
     ],
     ids=["server", "weights", "predictions", "judge", "devices", "models"],
 )
-def test_runs_that_cannot_be_looked_into_are_refused(
+def test_runs_that_cannot_be_analysed_raise_an_error(
     slaq_run, weights, tmp_path, change, options, error, match
 ):
     run = tmp_path / "run"
@@ -295,23 +296,23 @@ def test_runs_that_cannot_be_looked_into_are_refused(
         analyse(run, **{"model": (str(weights),), "per_class": 1} | options)
 
 
-def test_a_tokenizer_without_offsets_is_refused(slaq_run, weights, tmp_path, monkeypatch):
+def test_tokenizer_without_offsets_raises_an_error(slaq_run, weights, tmp_path, monkeypatch):
     from transformers import PreTrainedTokenizerFast
 
     monkeypatch.setattr(PreTrainedTokenizerFast, "is_fast", False)
 
-    with pytest.raises(RunnerError, match="does not tell which characters its tokens cover"):
+    with pytest.raises(RunnerError, match="does not return the characters of its tokens"):
         analyse(slaq_run, model=(str(weights),), store=tmp_path)
 
 
-def test_a_run_without_right_answers_has_nothing_to_look_into(make_slaq_run, weights, tmp_path):
+def test_run_without_correct_answers_raises_an_error(make_slaq_run, weights, tmp_path):
     run = make_slaq_run(tmp_path / "run", answer=lambda prompt: " unknown.")
 
-    with pytest.raises(DataError, match="has no pair to look into: no answer is right"):
+    with pytest.raises(DataError, match="can be analysed: no answer is correct"):
         analyse(run, model=(str(weights),))
 
 
-def test_a_column_of_strata_without_names_leaves_no_pair_out(slaq_run):
+def test_missing_strata_exclude_no_pair(slaq_run):
     [run] = load_runs([slaq_run], outcome=SlaqOutcome)
     outcomes = run.outcomes.assign(category=None)
     options = {"per_class": 4, "seed": 0, "cluster": "topic_id"}
@@ -324,7 +325,7 @@ def test_a_column_of_strata_without_names_leaves_no_pair_out(slaq_run):
     assert len(nameless.pairs) == len(half.pairs) == 8
 
 
-def test_samples_are_even_over_strata_and_know_no_order(slaq_run):
+def test_samples_are_even_over_strata_and_do_not_depend_on_order(slaq_run):
     [run] = load_runs([slaq_run], outcome=SlaqOutcome)
     whole = sample_pairs(run, per_class=6, seed=0, cluster="topic_id")
     object.__setattr__(run, "outcomes", run.outcomes.sample(frac=1, random_state=1))
@@ -340,7 +341,7 @@ def test_samples_are_even_over_strata_and_know_no_order(slaq_run):
     assert whole.counts["strata"] == "category"
 
 
-def test_reasoning_and_inserted_facts_are_left_out(slaq_run, tmp_path):
+def test_answers_with_reasoning_or_inserted_facts_are_excluded(slaq_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(slaq_run, run)
     [loaded] = load_runs([run], outcome=SlaqOutcome)
@@ -350,5 +351,5 @@ def test_reasoning_and_inserted_facts_are_left_out(slaq_run, tmp_path):
         line |= {"reasoning": "hm", "reasoning_source": "<think>"}
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    with pytest.raises(DataError, match="no pair to look into: written after reasoning: "):
+    with pytest.raises(DataError, match="can be analysed: written after reasoning: "):
         sample_pairs(loaded, per_class=2, seed=0, cluster="topic_id")

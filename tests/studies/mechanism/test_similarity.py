@@ -7,8 +7,8 @@ import pytest
 from surface_consistency.studies.mechanism.similarity import ALL_MODELS, FEATURES, difference_rows
 
 
-def test_models_that_differ_in_level_and_in_agreement_show_no_difference_together():
-    """What lies between models is no difference of aligned and misaligned pairs."""
+def test_differences_between_models_are_not_differences_between_pairs():
+    """A difference between models is not a difference of aligned and misaligned pairs."""
     rng = np.random.default_rng(2)
     model, topic = np.repeat(["a", "b"], 400), np.tile(np.repeat(np.arange(40), 10), 2)
     is_aligned = rng.random(800) < np.where(model == "a", 0.15, 0.85)
@@ -26,7 +26,7 @@ def test_models_that_differ_in_level_and_in_agreement_show_no_difference_togethe
     assert (together["p_value"] > 0.01).all()
 
 
-def test_a_model_of_one_class_has_no_difference():
+def test_model_with_one_class_has_no_difference():
     frame = pd.DataFrame({name: [0.1, 0.2, 0.3, 0.4] for name in FEATURES}).assign(
         model="a", cluster=range(4), is_aligned=True, aggregation="transport", tokens="span"
     )

@@ -1,4 +1,4 @@
-"""Spans of a fact in a long answer: found by words, copied by a model, marked by a person."""
+"""Spans of a fact in a long answer: found by words, copied by an LLM judge, or marked by hand."""
 
 import pandas as pd
 import pytest
@@ -41,11 +41,11 @@ def cut(asked, span):
     [
         # Word for word, whatever the case and the full stop.
         (request("264 to 241 bce."), "alignment", "264 to 241 BCE"),
-        # Content words in another order, the shortest stretch that holds them.
+        # Content words in another order, in the shortest passage that contains them.
         (request("Carthage and Rome", QUESTIONS[1]), "alignment", "Rome and Carthage"),
-        # Half of the words do.
+        # Half of the words are enough.
         (request("General Hannibal", QUESTIONS[2]), "alignment", "Hannibal"),
-        # A contradiction shares no words: the clause that answers the question.
+        # A contradiction has no common words: the clause that answers the question.
         (request("Scipio", QUESTIONS[2]), "answering part", LONG[LONG.index("The Carthaginian") :]),
         # The item of that number.
         (
@@ -54,7 +54,7 @@ def cut(asked, span):
         ),
         # A script without spaces is found word for word.
         (request("東京", "", "日本の首都は東京です。", questions=()), "alignment", "東京"),
-        # Nothing is known of the questions.
+        # The questions are unknown.
         (request("in 241 BCE", "", questions=()), "alignment", "241 BCE"),
     ],
 )
@@ -65,7 +65,7 @@ def test_alignment_finds_the_fact(asked, source, part):
 
 
 def test_alignment_stays_in_the_clause_of_its_question():
-    # "Rome" stands in two clauses; the one that answers the question is taken.
+    # "Rome" occurs in two clauses; the one that answers the question is returned.
     long = "Rome was founded in 753 BCE. The capital of Italy is Rome."
     questions = ("When was the city founded?", "What is the capital of Italy?")
     asked = request("Rome", questions[1], long, questions=questions)
@@ -73,21 +73,21 @@ def test_alignment_stays_in_the_clause_of_its_question():
     assert align_span(asked).start == long.rindex("Rome")
 
 
-def test_what_is_not_there_is_not_found():
-    # One content word of three is no match.
+def test_missing_fact_is_not_found():
+    # One content word of three is not a match.
     assert not align_span(request("Japan fought China", "", questions=())).is_found
     found = align_span(request("Napoleon", "", "I do not know.", questions=()))
 
     assert found == Span(start=0, stop=0, source="not found")
 
 
-def test_the_judged_part_is_a_span_where_nothing_is_aligned():
+def test_scored_part_is_the_span_without_alignment():
     assert whole_span(" Paris\nQ: next", "Paris") == Span(start=1, stop=6, source="whole")
     assert whole_span(" Paris. ", "paris") == Span(start=1, stop=7, source="whole")
     assert whole_span("  ", None).source == "not found"
 
 
-def test_a_judge_copies_and_is_held_to_the_text(tmp_path):
+def test_copies_of_an_llm_judge_must_occur_in_the_text(tmp_path):
     replies = {
         "one": "“Rome  and carthage”",
         "two": "NONE",
@@ -117,7 +117,7 @@ def test_a_judge_copies_and_is_held_to_the_text(tmp_path):
     assert len(asked) == 4
 
 
-def test_a_sheet_goes_to_a_person_and_comes_back(tmp_path):
+def test_span_sheet_is_written_and_read(tmp_path):
     requests = [
         SpanRequest(answer_id=name, short="=264 BCE", long=LONG, question="When?")
         for name in ("a", "b", "c", "d")
@@ -146,13 +146,13 @@ def test_a_sheet_goes_to_a_person_and_comes_back(tmp_path):
     ("content", "error", "message"),
     [
         ("answer_id,part\na,x\n", ColumnNotFoundError, "no column span"),
-        ("answer_id,span\nz,Rome\n", DataError, r":2: 'z' is no answer of this sample"),
+        ("answer_id,span\nz,Rome\n", DataError, r":2: 'z' is not an answer of this sample"),
         ("answer_id,span\na,Rome\na,Rome\n", DataError, r":3: 'a' is marked twice"),
-        ("answer_id,span\na,Athens\n", DataError, "'Athens' is no part of the answer"),
+        ("answer_id,span\na,Athens\n", DataError, "'Athens' is not part of the answer"),
         (None, SourceNotFoundError, "write a sheet with `span_sheet`"),
     ],
 )
-def test_rejects_sheets_that_cannot_be_read(tmp_path, content, error, message):
+def test_invalid_span_sheets_raise_an_error(tmp_path, content, error, message):
     sheet = tmp_path / "spans.csv"
     if content:
         sheet.write_text(content, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What each component of a model does for an answer: ablation, exact and batched."""
+"""Ablation of the components of a model, exact and batched."""
 
 import lazy_loader
 

@@ -1,8 +1,8 @@
-"""Where the heads and MLPs of a causal language model write into its residual stream.
+"""Locate the heads and MLPs of a causal language model and their outputs to the residual stream.
 
-A head is a slice of the *input* of its layer's output projection: the output of that projection is
-the sum over heads, and a slice of it belongs to none of them. What all heads of a layer write is
-that output: a seam behind the projection, at which two models of one shape can be joined.
+A head is a slice of the *input* of its layer's output projection. The output of the projection is
+the sum over heads, so a slice of it does not belong to one head. The output as one component is the
+cut after the projection (unit "attention"), at which two models of one shape can be combined.
 """
 
 import inspect
@@ -15,8 +15,8 @@ import numpy.typing as npt
 from surface_consistency.errors import RunnerError
 
 Unit = Literal["head", "kv_group", "attention"]
-"""What attention is cut into: query heads; the groups of them that share keys and values; or not at
-all, each layer's attention being one component, which is what its output projection gives."""
+"""Components of attention: query heads; groups of query heads that share keys and values; or the
+whole attention of a layer, which is the output of its output projection."""
 
 _ATTENTION: Final = ("self_attn", "attn", "attention", "self_attention")
 _PROJECTION: Final = ("o_proj", "out_proj", "dense", "c_proj")
@@ -27,11 +27,10 @@ _KV_HEADS: Final = ("num_key_value_heads", "num_kv_heads", "multi_query_group_nu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """A part of a model that is taken away as a whole."""
+    """A part of a model that is ablated as one unit."""
 
     kind: Literal["head", "kv_group", "attention", "mlp"]
-    """Query head, group of query heads with common keys and values, a layer's whole attention, or
-    MLP."""
+    """Query head, group of query heads that share keys and values, a layer's attention, or MLP."""
 
     layer: int
     """Layer, from 0."""
@@ -48,22 +47,22 @@ class Component:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LayerHookPoints:
-    """Where one layer is cut."""
+    """Modules of one layer to which hooks are added."""
 
     layer: Any
     """Its module."""
 
     projection: Any
-    """Output projection of its attention: heads are slices of the input."""
+    """Output projection of its attention; heads are slices of its input."""
 
     mlp: Any
     """The module whose output the MLP adds to the residual stream."""
 
     n_heads: int
-    """Query heads."""
+    """Number of query heads."""
 
     n_units: int
-    """Query heads, groups of them, or 1."""
+    """Number of query heads or of groups of them, or 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,16 +70,16 @@ class ComponentMap:
     """Result of `find_components`."""
 
     model_type: str
-    """Architecture, as the model's configuration names it."""
+    """Architecture, by its name in the model's configuration."""
 
     unit: Unit
-    """What attention is cut into."""
+    """Components of attention."""
 
     components: tuple[Component, ...]
     """All components: layer by layer, the heads by number and then the MLP."""
 
     hook_points: tuple[LayerHookPoints, ...] = field(repr=False)
-    """Where each layer is cut."""
+    """Hook points of each layer."""
 
     def __len__(self) -> int:
         """Return the number of components."""
@@ -98,7 +97,7 @@ class ComponentMap:
 
     @property
     def is_behind_projection(self) -> bool:
-        """Whether attention is cut behind its output projection, as one component a layer."""
+        """Whether attention is cut after its output projection, as one component per layer."""
         return self.unit == "attention"
 
 
@@ -106,26 +105,25 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
     """Find the attention heads and MLPs of a causal language model of transformers.
 
     Args:
-        model: The model, with its language-model head. One that `torch.compile` wrapped is taken
-            as it was before.
-        unit: "head" for query heads, "kv_group" for the groups of them that share keys and values
-            (one a layer under multi-query attention, the heads themselves without sharing),
-            "attention" for what the output projection gives, biases included.
+        model: The model, with its language-model head. The wrapper of `torch.compile` is removed.
+        unit: "head" for query heads, "kv_group" for groups of them that share keys and values (one
+            per layer for multi-query attention, the heads if they do not share), "attention" for
+            the output of the output projection, including biases.
 
     Returns:
         The components, layer by layer, heads before the MLP.
 
     Raises:
-        RunnerError: If the model reads with an encoder, has layers without attention
-            (state-space models), weights of 8 bits or fewer, or parts that are not found; names the
-            architecture, the module and what was looked for.
+        RunnerError: If the model has an encoder, layers without attention (state-space models),
+            weights of 8 bits or fewer, or parts that are not found. The message contains the
+            architecture, the module and the names that were tried.
         ValueError: If `unit` is unknown.
 
     Notes:
         Tested for equality with one-by-one ablation on GPT-NeoX, GPT-2, GPT-Neo, OPT, BLOOM, MPT,
         Falcon, Llama, Mistral, Mixtral, Qwen 2 and 3 with their mixtures of experts, Gemma 2 and 3,
-        OLMo 2, Phi, Phi-3, Cohere, Granite and gpt-oss. Another architecture is taken if it names
-        its parts as one of these does; `prepare_model` then checks it.
+        OLMo 2, Phi, Phi-3, Cohere, Granite and gpt-oss. Another architecture is accepted if its
+        parts have the names of one of these; `prepare_model` then checks it.
     """
     if unit not in ("head", "kv_group", "attention"):
         raise ValueError(f"unit must be 'head', 'kv_group' or 'attention'; got {unit!r}")
@@ -133,19 +131,19 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
     config = getattr(model, "config", None)
     if config is None or not hasattr(model, "get_output_embeddings"):
         raise RunnerError(
-            f"{type(model).__name__} is no model of transformers with a language-model head; load "
+            f"{type(model).__name__} is not a transformers model with a language-model head; load "
             "it with AutoModelForCausalLM"
         )
     config = config.get_text_config(decoder=True) if not config.is_encoder_decoder else config
     name = config.model_type
     if config.is_encoder_decoder:
         raise RunnerError(
-            f"{name} is an encoder-decoder: an answer's components stand in two stacks, and the "
-            "engine takes one; name a decoder-only model"
+            f"{name} is an encoder-decoder, whose components are in two stacks; the engine "
+            "supports one. Pass a decoder-only model"
         )
     if model.get_output_embeddings() is None:
         raise RunnerError(
-            f"{name} ({type(model).__name__}) has no language-model head, so no token has a logit; "
+            f"{name} ({type(model).__name__}) has no language-model head and therefore no logits; "
             "load it with AutoModelForCausalLM"
         )
     hook_points = tuple(
@@ -163,13 +161,13 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
 
 
 def unwrapped(model: Any) -> Any:  # noqa: ANN401
-    """Take a model out of the wrapper of `torch.compile`, which hooks would not reach.
+    """Return the model inside the wrapper of `torch.compile`, in which hooks have no effect.
 
     Args:
         model: The model, wrapped or not.
 
     Returns:
-        The model, its weights shared with the wrapper.
+        The model, which shares its weights with the wrapper.
     """
     return getattr(model, "_orig_mod", model)
 
@@ -188,30 +186,30 @@ def _layers(model: Any, config: Any) -> list[Any]:  # noqa: ANN401
         return list(lists[0][1])
     raise RunnerError(
         f"{config.model_type}: no list of {wanted} layers in {type(model).__name__}; the engine "
-        "takes decoders whose layers stand in one list"
+        "supports decoders whose layers are in one list"
     )
 
 
 def _layer_hook_points(layer: Any, number: int, config: Any, unit: Unit) -> LayerHookPoints:  # noqa: ANN401
-    """Find where a layer is cut."""
+    """Find the hook points of a layer."""
     where = f"{config.model_type}: layer {number} ({type(layer).__name__})"
     attention = _child(layer, _ATTENTION)
     inner = None if attention is None else _child(attention, _ATTENTION)
     attention = attention if inner is None else inner
     if attention is None:
         raise RunnerError(
-            f"{where} has no attention (looked for {', '.join(_ATTENTION)}); state-space and "
-            "recurrent layers have no heads to take away"
+            f"{where} has no attention (tried {', '.join(_ATTENTION)}); state-space and recurrent "
+            "layers have no heads to ablate"
         )
     projection = _child(attention, _PROJECTION)
     if projection is None:
         raise RunnerError(
-            f"{where} has no output projection in {type(attention).__name__} (looked for "
+            f"{where} has no output projection in {type(attention).__name__} (tried "
             f"{', '.join(_PROJECTION)})"
         )
     mlp = _mlp(layer)
     if mlp is None:
-        raise RunnerError(f"{where} has no MLP (looked for {', '.join(_MLP)}, and fc1 with fc2)")
+        raise RunnerError(f"{where} has no MLP (tried {', '.join(_MLP)}, and fc1 with fc2)")
     for module in (projection, mlp):
         _check_weights(module, where)
     n_heads = _n_heads(projection, config, where)
@@ -224,7 +222,7 @@ def _layer_hook_points(layer: Any, number: int, config: Any, unit: Unit) -> Laye
 
 
 def _child(module: Any, names: tuple[str, ...]) -> Any:  # noqa: ANN401
-    """Return the first child of these names; None if there is none."""
+    """Return the first child that has one of these names; None if there is no such child."""
     import torch
 
     children = (getattr(module, name, None) for name in names)
@@ -232,19 +230,19 @@ def _child(module: Any, names: tuple[str, ...]) -> Any:  # noqa: ANN401
 
 
 def _mlp(layer: Any) -> Any:  # noqa: ANN401
-    """Find the module whose output is what the MLP adds."""
+    """Find the module whose output the MLP adds to the residual stream."""
     mlp = _child(layer, _MLP)
     if mlp is None:
         is_opt = _child(layer, ("fc1",)) is not None
         return _child(layer, ("fc2",)) if is_opt else None
-    # BLOOM and MPT hand the residual stream to the MLP, which adds it.
+    # BLOOM and MPT pass the residual stream to the MLP, which adds it.
     if "residual" in inspect.signature(type(mlp).forward).parameters:
         return _child(mlp, _DOWN)
     return mlp
 
 
 def _check_weights(module: Any, where: str) -> None:  # noqa: ANN401
-    """Refuse quantised weights, whose products are no linear map of the slices."""
+    """Reject quantised weights, because their products are not a linear map of the slices."""
     for name, part in module.named_modules():
         weight = getattr(part, "weight", None)
         dtype = getattr(weight, "dtype", None)
@@ -253,18 +251,18 @@ def _check_weights(module: Any, where: str) -> None:  # noqa: ANN401
             part_name = f"{type(part).__name__}{f' {name!r}' if name else ''}"
             raise RunnerError(
                 f"{where} has quantised weights in {part_name}: products of 8 bits or fewer are "
-                "rounded by the row's own scale, so a component's share is not exact; load the "
-                "model with dtype='bfloat16' or 'float32'"
+                "rounded by the scale of the row, so the contribution of a component is not exact; "
+                "load the model with dtype='bfloat16' or 'float32'"
             )
 
 
 def _n_heads(projection: Any, config: Any, where: str) -> int:  # noqa: ANN401
-    """Count the query heads, and hold them against the width of the projection."""
+    """Count the query heads, and check them against the width of the projection."""
     n_heads = getattr(config, "num_attention_heads", None)
     width = n_inputs(projection)
     if not isinstance(n_heads, int) or n_heads < 1 or width % n_heads:
         raise RunnerError(
-            f"{where}: the output projection reads {width} numbers, which are not those of "
+            f"{where}: the output projection has {width} inputs, which cannot be divided among "
             f"{n_heads} heads"
         )
     return n_heads
@@ -293,6 +291,7 @@ def _n_groups(config: Any, n_heads: int, where: str) -> int:  # noqa: ANN401
         n_groups = 1
     if n_groups < 1 or n_heads % n_groups:
         raise RunnerError(
-            f"{where}: {n_heads} query heads do not fall into {n_groups} groups; use unit='head'"
+            f"{where}: {n_heads} query heads cannot be divided into {n_groups} groups; use "
+            "unit='head'"
         )
     return n_groups

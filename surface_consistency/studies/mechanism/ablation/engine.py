@@ -1,9 +1,9 @@
-"""A model that runs with components taken away, many sets of them in one batch.
+"""Run a model with components ablated, many sets of components in one batch.
 
-A row of a batch is the same text with other components gone. Rows that miss the same up to a layer
-are one row up to there, and part where they differ: the batch *grows* from layer to layer, and one
-forward of the model gives every component's effect, exactly. No code of the model is touched; rows
-part in a hook before each layer.
+The rows of a batch are one text with different components ablated. Rows that ablate the same
+components up to a layer are one row up to this layer and are split at the layer at which they
+differ. The batch *grows* from layer to layer, and one forward pass computes the exact effect of
+every component. The code of the model is not changed; a hook before each layer splits rows.
 """
 
 import inspect
@@ -27,12 +27,12 @@ from surface_consistency.studies.mechanism.ablation.readout import (
     Readout,
     ReadoutKind,
     Result,
-    changed_output,
+    change_output,
     fixed_layer,
     keep_last_positions,
-    part_rows,
-    with_zeros_before,
-    without_slices,
+    pad_with_zeros,
+    replace_slices,
+    split_rows,
 )
 
 if TYPE_CHECKING:
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from torch.utils.hooks import RemovableHandle
 
 Mode = Literal["growing", "rows", "single"]
-"""How rows stand in a batch: parting from layer to layer, each whole, or one at a time."""
+"""Rows of a batch: split from layer to layer, each complete from the start, or one at a time."""
 
-_ELEMENTS: Final = 2**28  # of the widest activation of a batch: one GiB in 32 bits
+_ELEMENTS: Final = 2**28  # elements of the widest activation of a batch: one GiB in 32 bits
 _LOGITS: Final = 2**26
 
 
 class AblationModel:
-    """A model whose components can be taken away; made by `prepare_model`.
+    """A model whose components can be ablated; made by `prepare_model`.
 
     Args:
         model: The model.
-        unit: What attention is cut into.
+        unit: Components of attention.
     """
 
     def __init__(self, model: Any, *, unit: components.Unit = "head") -> None:  # noqa: ANN401
@@ -72,31 +72,31 @@ class AblationModel:
         if compiled:
             raise RunnerError(
                 f"{compiled[0] or type(self.model).__name__} was compiled in place, so hooks would "
-                "not reach it; prepare the model before `compile()`"
+                "have no effect; prepare the model before `compile()`"
             )
         self.dtype: torch.dtype = self.model.dtype
-        """Number format of the weights."""
+        """Dtype of the weights."""
         self.mode: Mode = "growing"
         self.reads_gold_rows = True
         self.reuses_prompt = True
         self.ends_early = True
         self.reasons: dict[str, str] = {}
-        """Why a fast way is not taken, by its name."""
+        """Reasons for which fast methods are not used, by the name of the method."""
         self._prompt: tuple[tuple[int, ...], Any] = ((), None)
         self._cache_name = cache_name(self.model)
 
     @property
     def context(self) -> int | None:
-        """Tokens that the model can read; None where nothing says so."""
+        """Size of the context in tokens; None if the configuration does not contain it."""
         return model_context(self.model)
 
     @property
     def vocabulary(self) -> int:
-        """Tokens that the model knows."""
+        """Number of tokens of the vocabulary."""
         return int(self.model.get_input_embeddings().num_embeddings)
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell what was ablated and in which way, for a line beside the numbers."""
+        """Return the model type, the components and the methods of ablation, for the report."""
         return {
             "model_type": self.map.model_type,
             "unit": self.map.unit,
@@ -116,11 +116,11 @@ class AblationModel:
         }
 
     def _way(self, what: str, way: str) -> str:
-        """Name a way, and why it is not the fast one."""
+        """Name a method, with the reason if it is not the fast one."""
         return f"{way} ({self.reasons[what]})" if what in self.reasons else way
 
     def read_alone(self, ids: Sequence[int]) -> None:
-        """Run the untouched model on one text, for hooks of the caller.
+        """Run the unmodified model on one text, for hooks of the caller.
 
         Args:
             ids: Token ids.
@@ -129,7 +129,7 @@ class AblationModel:
             self._body(self._tensor([list(ids)]), use_cache=False)
 
     def clear_cache(self) -> None:
-        """Drop the keys and values of the prompt that was read last."""
+        """Delete the cached keys and values of the last prompt."""
         self._prompt = ((), None)
 
     def evaluate(
@@ -141,38 +141,38 @@ class AblationModel:
         greedy: Flags | None = None,
         max_rows: int | None = None,
     ) -> Result:
-        """Run a text with sets of components away.
+        """Run a text with sets of components ablated.
 
         Args:
-            readout: What is read.
-            ablated: What each row loses, `(n_rows, n_components)`; a row that loses nothing is the
-                untouched model.
-            tokens: Number of the one token that is read of each row, `(n_rows,)`; None for all.
-            greedy: For which rows to tell whether the tokens are the most probable ones,
-                `(n_rows,)`; None for none. It takes all logits of these rows.
-            max_rows: Rows of a batch at most; None for as many as activations of a GiB hold. Halved
-                when the device's memory is full.
+            readout: The readout.
+            ablated: Components that each row ablates, `(n_rows, n_components)`; a row without any
+                is the unmodified model.
+            tokens: Number of the token that is read in each row, `(n_rows,)`; None for all tokens.
+            greedy: Rows for which to compute whether the tokens are the most probable ones,
+                `(n_rows,)`; None for no row. It needs all logits of these rows.
+            max_rows: Maximum number of rows of a batch; None for as many as fit in one GiB of
+                activations. Halved if the device is out of memory.
 
         Returns:
             The readouts.
 
         Raises:
             RunnerOutOfMemoryError: If a single row does not fit.
-            RunnerError: If the model gives no numbers.
+            RunnerError: If the model returns values that are not finite.
         """
         n_read = len(readout.gold)
         values = np.empty((len(ablated), n_read) if tokens is None else len(ablated))
         limit = self._n_rows(readout) if max_rows is None else max_rows
         limit = 1 if self.mode == "single" else max(limit, 1)
-        # Rows that part late stand side by side: the untouched one first.
+        # Rows that are split late are adjacent; the unmodified one is first.
         waiting = np.lexsort(ablated.T[::-1])
-        asked = np.zeros(len(ablated), dtype=bool) if greedy is None else greedy
+        requested = np.zeros(len(ablated), dtype=bool) if greedy is None else greedy
         is_greedy = np.zeros((len(ablated), n_read), dtype=bool)
         with self._ready():
             while waiting.size:
                 chunk, rest = waiting[:limit], waiting[limit:]
                 chosen = None if tokens is None else tokens[chunk]
-                part = self._unless_full(readout, ablated[chunk], chosen, asked[chunk])
+                part = self._unless_full(readout, ablated[chunk], chosen, requested[chunk])
                 if part is None and limit == 1:
                     raise RunnerOutOfMemoryError(
                         f"a text of {len(readout.ids)} tokens does not fit into the memory of "
@@ -182,17 +182,17 @@ class AblationModel:
                 if part is None:
                     limit = max(1, min(limit, len(chunk)) // 2)
                     continue
-                values[chunk], is_greedy[chunk[asked[chunk]]] = part
+                values[chunk], is_greedy[chunk[requested[chunk]]] = part
                 waiting = rest
         if not np.isfinite(values).all():
             raise RunnerError(
-                f"{self.map.model_type} gives no finite numbers for the tokens of the answer; look "
-                "for NaN among its weights, or load it with dtype='float32'"
+                f"{self.map.model_type} returns values that are not finite for the tokens of the "
+                "answer; check its weights for NaN, or load it with dtype='float32'"
             )
-        return Result(values=values, is_greedy=is_greedy[asked])
+        return Result(values=values, is_greedy=is_greedy[requested])
 
     def _n_rows(self, readout: Readout) -> int:
-        """Say how many rows a batch may have without need."""
+        """Return the default maximum number of rows of a batch."""
         widest = max(
             getattr(self._text_config, "intermediate_size", 0) or 0,
             *(components.n_inputs(points.projection) for points in self.map.hook_points),
@@ -210,7 +210,7 @@ class AblationModel:
 
     @contextmanager
     def _ready(self) -> Iterator[None]:
-        """Turn dropout off for a while, and gradients."""
+        """Disable dropout and gradients temporarily."""
         import torch
 
         was_training = self.model.training
@@ -224,7 +224,7 @@ class AblationModel:
     def _unless_full(
         self, readout: Readout, ablated: Flags, tokens: npt.NDArray[np.int64] | None, greedy: Flags
     ) -> tuple[npt.NDArray[np.float64], Flags] | None:
-        """Run a batch; None if the device's memory cannot hold it."""
+        """Run a batch; None if the device is out of memory."""
         import torch
 
         try:
@@ -246,7 +246,7 @@ class AblationModel:
         return values, self._is_greedy(outputs, readout, place[greedy])
 
     def _tree(self, ablated: Flags) -> tuple[list[LayerRows], npt.NDArray[np.int64]]:
-        """Say where rows part, and which row of the last layer each of them is."""
+        """Return the rows at each layer, and the row of the last layer for each row."""
         if self.mode != "growing":
             layers = [LayerRows(parents=None, ablated=ablated[:, here]) for here in self._places]
             return layers, np.arange(len(ablated))
@@ -261,7 +261,7 @@ class AblationModel:
         return layers, place
 
     def _forward(self, readout: Readout, layers: list[LayerRows], n_rows: int) -> "torch.Tensor":
-        """Run the model with hooks; return what is read from at the answer's positions."""
+        """Run the model with hooks; return hidden states or logits at the answer's positions."""
         n_read = len(readout.gold)
         inputs = list(readout.ids[:-1])
         keeps = readout.positions != "all"
@@ -288,21 +288,21 @@ class AblationModel:
 
     def _body(self, ids: "torch.Tensor", **options: Any) -> "torch.Tensor":  # noqa: ANN401
         """Run the model without its head."""
-        # Gemma 3 of transformers 4 has no part of the name that it gives.
+        # Gemma 3 of transformers 4 has no attribute of the name in its `base_model_prefix`.
         body = getattr(self.model, self.model.base_model_prefix, None) or self.model.model
         hidden: torch.Tensor = body(input_ids=ids, **options)[0]
         return hidden
 
     def _hooks(self, batch: Batch, layer: int) -> Iterator[Any]:
-        """Register what happens at one layer."""
+        """Register the hooks of one layer."""
         points, rows = self.map.hook_points[layer], batch.layers[layer]
         if rows.parents is not None:
-            yield points.layer.register_forward_pre_hook(part_rows(rows.parents), with_kwargs=True)
+            yield points.layer.register_forward_pre_hook(split_rows(rows.parents), with_kwargs=True)
         heads, mlp = rows.ablated[:, :-1], rows.ablated[:, -1:]
         n_read = len(batch.readout.gold)
         ends = self.ends_early and layer == len(batch.layers) - 1 and n_read < batch.n_inputs
         if ends:
-            # What the last layer adds elsewhere is never read.
+            # The output of the last layer at other positions is never read.
             for module in (points.projection, points.mlp):
                 yield module.register_forward_pre_hook(keep_last_positions(n_read, batch.n_inputs))
         if heads.any() and not self.map.is_behind_projection:
@@ -310,7 +310,7 @@ class AblationModel:
             replacement = self._replacement_values(batch, "attention", layer)
             yield points.projection.register_forward_pre_hook(
                 lambda module, args: (
-                    without_slices(args[0], slices, batch, replacement),
+                    replace_slices(args[0], slices, batch, replacement),
                     *args[1:],
                 )
             )
@@ -321,8 +321,8 @@ class AblationModel:
         if ends:
             for module in (points.projection, points.mlp):
                 yield module.register_forward_hook(
-                    lambda module, args, output: changed_output(
-                        output, lambda values: with_zeros_before(values, n_read, batch.n_inputs)
+                    lambda module, args, output: change_output(
+                        output, lambda values: pad_with_zeros(values, n_read, batch.n_inputs)
                     )
                 )
 
@@ -334,11 +334,11 @@ class AblationModel:
         kind: Literal["attention", "mlps"],
         layer: int,
     ) -> "RemovableHandle":
-        """Register what takes the whole output of a module away, or puts another in its place."""
+        """Register the hook that replaces the output of a module by zeros or by other values."""
         other = self._replacement_values(batch, kind, layer)
         return module.register_forward_hook(
-            lambda module, args, output: changed_output(
-                output, lambda values: without_slices(values, gone, batch, other)
+            lambda module, args, output: change_output(
+                output, lambda values: replace_slices(values, gone, batch, other)
             )
         )
 
@@ -351,7 +351,7 @@ class AblationModel:
     def _replacement_values(
         self, batch: Batch, kind: Literal["attention", "mlps"], layer: int
     ) -> "torch.Tensor | None":
-        """Take what stands in for the components of a layer, from the first position ablated."""
+        """Return the replacement values of a layer, from the first ablated position on."""
         readout = batch.readout
         if readout.replacement is None:
             return None
@@ -360,7 +360,7 @@ class AblationModel:
         return readout.replacement.values(kind, layer, range(first, stop), readout.start)
 
     def _cached(self, prompt: list[int]) -> Any:  # noqa: ANN401
-        """Give the keys and values of a prompt, computed once, for any number of rows."""
+        """Return the keys and values of a prompt, computed once, for any number of rows."""
         from transformers import DynamicCache
         from transformers.cache_utils import Cache
 
@@ -405,7 +405,7 @@ class AblationModel:
     def _is_greedy(
         self, outputs: "torch.Tensor", readout: Readout, place: npt.NDArray[np.int64]
     ) -> Flags:
-        """Tell whether the tokens of some rows are the most probable ones."""
+        """Compute whether the tokens of some rows are the most probable ones."""
         gold = self._tensor(readout.gold, outputs.device).expand(len(place), -1)
         best = [
             self._logits(part).argmax(dim=-1).to(wanted.device) == wanted
@@ -417,7 +417,7 @@ class AblationModel:
     def _parts(
         self, outputs: "torch.Tensor", wanted: "torch.Tensor", kind: ReadoutKind
     ) -> Iterator[tuple["torch.Tensor", "torch.Tensor"]]:
-        """Cut rows so that all their logits fit, where all are needed."""
+        """Split rows into parts whose logits fit into memory, if all logits are needed."""
         size = len(outputs)
         if self.reads_gold_rows and kind == "log_probability":
             size = max(1, _LOGITS // (outputs.shape[1] * self.vocabulary))
@@ -445,7 +445,7 @@ class AblationModel:
         return gold - logits.logsumexp(dim=-1) if kind == "log_probability" else gold
 
     def _logits(self, outputs: "torch.Tensor") -> "torch.Tensor":
-        """Give all logits of what was read, in 32 bits."""
+        """Compute all logits of the outputs, in 32 bits."""
         if not self.reads_gold_rows:
             return outputs.float()
         logits: torch.Tensor = self._head(outputs.to(self._head.weight.device)).float()
@@ -458,7 +458,7 @@ class AblationModel:
 
     @property
     def _biases(self) -> "torch.Tensor | None":
-        """The biases of the unembedding; None without."""
+        """The biases of the unembedding; None if it has no biases."""
         biases: torch.Tensor | None = getattr(self._head, "bias", None)
         return biases
 
@@ -470,10 +470,10 @@ class AblationModel:
         return mean, bias
 
     def _tensor(self, values: Any, device: Any = None) -> "torch.Tensor":  # noqa: ANN401
-        """Put whole numbers on a device, by default that of the embeddings."""
+        """Put integers on a device, by default that of the embeddings."""
         import torch
 
         place = self.model.get_input_embeddings().weight.device if device is None else device
-        if place.type == "meta":  # Offloaded weights visit their device only while they are used.
+        if place.type == "meta":  # Offloaded weights are on their device only while they are used.
             place = self.model.device if self.model.device.type != "meta" else torch.device("cpu")
         return torch.tensor(values, dtype=torch.long, device=place)

@@ -1,4 +1,4 @@
-"""Prepares a model for ablation: finds its components, and which of the fast ways hold for it."""
+"""Prepare a model for ablation: find its components, and test which fast methods are exact."""
 
 import math
 from typing import TYPE_CHECKING, Any, Final
@@ -13,11 +13,11 @@ from surface_consistency.studies.mechanism.ablation.readout import Flags, Readou
 if TYPE_CHECKING:
     import torch
 
-_REFUSALS: Final = (
+_MODEL_ERRORS: Final = (
     *(AttributeError, IndexError, NotImplementedError, RuntimeError),
     *(TypeError, ValueError),
 )
-_PROBE: Final = (9, 6)  # tokens of the text of the checks, and where its answer starts
+_PROBE: Final = (9, 6)  # number of tokens of the text of the checks, and start of its answer
 _CLOSE_EXACT, _CLOSE_DEVICE, _CLOSE_LOW = 1e-5, 1e-4, 2e-2
 
 
@@ -26,18 +26,19 @@ def prepare_model(
     *,
     unit: Unit = "head",
 ) -> AblationModel:
-    """Find a model's components and hold the fast ways of ablation against the slow one.
+    """Find a model's components, and compare the fast methods of ablation with the slow one.
 
-    It compares growing batches with one forward a component, the tokens' rows of the unembedding
-    with the model's own logits, a last layer that works at the positions that are read alone with a
-    whole one, and the prompt's key-value cache with the whole text, on a text of nine tokens. What
-    differs is not used, and the fingerprint says so.
+    Four fast methods are tested on a text of nine tokens: growing batches against one forward pass
+    per component, the tokens' rows of the unembedding against the model's own logits, a last layer
+    that processes only the positions that are read against a complete one, and the prompt's
+    key-value cache against the whole text. A method that differs is not used; the fingerprint
+    contains the reason.
 
     Args:
-        model: A causal language model of transformers, on any devices (`device_map` too). Hooks
-            that it carries already, such as a steering vector's, stay and are part of what is
-            measured.
-        unit: What attention is cut into; see `find_components`.
+        model: A causal language model of transformers, on any devices (also with `device_map`).
+            Existing hooks, such as those of a steering vector, are kept and are part of the
+            measured model.
+        unit: Components of attention; see `find_components`.
 
     Returns:
         The model for `ablate` and `recover`.
@@ -45,7 +46,7 @@ def prepare_model(
     Raises:
         MissingDependencyError: If torch or transformers is not installed.
         RunnerError: See `find_components`.
-        RunnerError: If the model's layers were compiled, or it gives no numbers.
+        RunnerError: If the model's layers were compiled, or it returns values that are not finite.
     """
     prepared = AblationModel(model, unit=unit)
     _find_fast_ways(prepared)
@@ -53,7 +54,7 @@ def prepare_model(
 
 
 def _find_fast_ways(model: AblationModel) -> None:
-    """Find which of the fast ways hold for this model."""
+    """Find which fast methods are exact for this model."""
     modes: tuple[Mode, ...] = ("growing", "rows")
     n_tokens, start = _PROBE
     ids = tuple((7919 * place + 13) % model.vocabulary for place in range(n_tokens))
@@ -99,12 +100,12 @@ def _differs(
     expected: npt.NDArray[np.float64],
     scale: float,
 ) -> str | None:
-    """Say how a way differs from what it must give; None if it does not."""
+    """Describe how a method differs from the expected values; None if it does not differ."""
     exact = _CLOSE_EXACT if model.model.device.type == "cpu" else _CLOSE_DEVICE
     close = (exact if model.dtype.itemsize >= 4 else _CLOSE_LOW) * scale
     try:
         values = model.evaluate(readout, ablated).values
-    except _REFUSALS as error:
+    except _MODEL_ERRORS as error:
         first, *_ = str(error).strip().splitlines() or [""]
         return f"the model refuses them ({type(error).__name__}: {first[:80]})"
     distance = float(np.abs(values - expected).max())
@@ -112,7 +113,7 @@ def _differs(
 
 
 def _cache_obstacle(model: AblationModel) -> str | None:
-    """Say which kind of cache cannot be shared by rows; None if the model's can."""
+    """Describe a kind of cache that rows cannot share; None if rows can share the model's cache."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
@@ -122,9 +123,9 @@ def _cache_obstacle(model: AblationModel) -> str | None:
 
 
 def _uncovered(model: AblationModel, readout: Readout, scale: float) -> str | None:
-    """Say if a layer adds more than its heads and its MLP, such as a state-space branch.
+    """Report a layer that adds more than its heads and its MLP, such as a state-space branch.
 
-    With all of them away, what a layer adds must be biases: the same at every position.
+    If all of them are ablated, a layer may only add biases, which are equal at every position.
     """
     before: list[torch.Tensor] = []
     after: list[torch.Tensor] = []

@@ -1,4 +1,4 @@
-"""What is read of a text under what, and what happens to the rows of a batch inside the model."""
+"""Readouts of a text under ablation, and the hooks that change the rows of a batch in the model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,74 +14,74 @@ if TYPE_CHECKING:
 Flags = npt.NDArray[np.bool_]
 
 Positions = Literal["all", "answer", "last"]
-"""Where components are taken away: everywhere; only where the answer is written; or only at the
-token before it, which predicts its first. The latter two are other definitions, since what the
-prompt's positions computed stays."""
+"""Positions at which components are ablated: all; those that generate the answer; or only the token
+before the answer, which predicts its first token. The latter two are other definitions, because the
+values computed at the prompt's positions remain."""
 
 ReadoutKind = Literal["logit", "centred_logit", "log_probability"]
-"""What is read of the answer's token: its logit; its logit less the mean of all tokens'; or the
+"""Readout of a token of the answer: its logit; its logit minus the mean of all logits; or the
 logarithm of its probability."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Replacement:
-    """Values that stand in for components; zero ablation has none."""
+    """Values that replace components; not used for zero ablation."""
 
     kind: Literal["mean", "resample"]
     """The mean over texts, or the values under one other text."""
 
     attention: "tuple[torch.Tensor, ...]" = field(repr=False)
-    """For each layer what its output projection reads, `(n_positions, n_heads * head_size)`."""
+    """Input of the output projection of each layer, `(n_positions, n_heads * head_size)`."""
 
     mlps: "tuple[torch.Tensor, ...]" = field(repr=False)
-    """For each layer what its MLP adds, `(n_positions, hidden_size)`."""
+    """Output of the MLP of each layer, `(n_positions, hidden_size)`."""
 
     start: int | None = None
-    """Position among these of the first answer token; None for a mean, which is of no position."""
+    """Position among these of the first answer token; None for a mean, which has no position."""
 
     is_behind_projection: bool = False
-    """Whether `attention` holds what output projections give, `(n_positions, hidden_size)`."""
+    """Whether `attention` contains outputs of the projections, `(n_positions, hidden_size)`."""
 
     def values(
         self, kind: Literal["attention", "mlps"], layer: int, positions: range, start: int
     ) -> "torch.Tensor":
-        """Take the values that stand at some positions of a text.
+        """Return the replacement values for some positions of a text.
 
         Args:
-            kind: Of the attention or of the MLP.
+            kind: Attention or MLP.
             layer: The layer.
             positions: The positions.
-            start: Position of the text's first answer token, at which the two texts are laid upon
-                each other; beyond the ends of the other text its last values there are taken.
+            start: Position of the text's first answer token, at which the two texts are aligned.
+                Positions beyond an end of the other text have the values of its outermost position.
 
         Returns:
             `(len(positions), width)`, or `(1, width)` for a mean.
         """
-        held: torch.Tensor = getattr(self, kind)[layer]
+        stored: torch.Tensor = getattr(self, kind)[layer]
         if self.start is None:
-            return held
+            return stored
         shift = self.start - start
-        return held[[min(max(place + shift, 0), len(held) - 1) for place in positions]]
+        return stored[[min(max(place + shift, 0), len(stored) - 1) for place in positions]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Readout:
-    """What is read, and under what."""
+    """The tokens that are read, the kind of readout, and the kind of ablation."""
 
     ids: tuple[int, ...]
-    """Token ids of the text, to the last token that is read."""
+    """Token ids of the text, up to the last token that is read."""
 
     start: int
-    """Position of the first token that is read: the answer's first."""
+    """Position of the first token that is read: the first token of the answer."""
 
     positions: Positions = "all"
-    """Where components are taken away."""
+    """Positions at which components are ablated."""
 
     kind: ReadoutKind = "centred_logit"
-    """What is read of each token."""
+    """Kind of readout of each token."""
 
     replacement: Replacement | None = None
-    """What stands in for a component; None for zero."""
+    """Values that replace a component; None for zero."""
 
     @property
     def gold(self) -> list[int]:
@@ -94,50 +94,51 @@ class Result:
     """Values of rows."""
 
     values: npt.NDArray[np.float64]
-    """Readout of each row's tokens, `(n_rows, n_tokens)`, or `(n_rows,)` of one token each."""
+    """Readout of each row's tokens, `(n_rows, n_tokens)`, or `(n_rows,)` for one token per row."""
 
     is_greedy: npt.NDArray[np.bool_]
-    """Whether each token is the most probable one, `(n_asked, n_tokens)`, of the rows for which
-    this was asked."""
+    """Whether each token is the most probable one, `(n_requested, n_tokens)`, for the rows for
+    which this was requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LayerRows:
-    """What happens to the rows of a batch at one layer."""
+    """The rows of a batch at one layer."""
 
     parents: npt.NDArray[np.int64] | None
-    """For each row the one of the layer below that it goes on from; None where none part."""
+    """For each row its parent row in the layer below; None if no row is split."""
 
     ablated: Flags
-    """What each row loses here, `(n_rows, n_components_of_the_layer)`, the MLP last."""
+    """Components of this layer that each row ablates, `(n_rows, n_components_of_the_layer)`, the
+    MLP last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Batch:
-    """Rows of one forward."""
+    """Rows of one forward pass."""
 
     readout: Readout
-    """What is read."""
+    """The readout."""
 
     layers: list[LayerRows]
     """The rows at each layer."""
 
     first: int
-    """Position of the model's input from which on components are away."""
+    """First position of the model's input at which components are ablated."""
 
     offset: int
-    """Positions of the text that stand in a cache, before those of the input."""
+    """Number of positions of the text that are in a cache, before those of the input."""
 
     n_inputs: int
-    """Positions of the input."""
+    """Number of positions of the input."""
 
 
-def part_rows(
+def split_rows(
     parents: npt.NDArray[np.int64],
 ) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Make the hook with which rows part before a layer, each a copy of its parent."""
+    """Make the hook that splits rows before a layer; each new row is a copy of its parent."""
 
-    def part(
+    def split(
         module: Any,  # noqa: ANN401
         args: tuple[Any, ...],
         options: dict[str, Any],
@@ -148,11 +149,11 @@ def part_rows(
             return (hidden, *args[1:]), options
         return args, {**options, "hidden_states": hidden}
 
-    return part
+    return split
 
 
 def keep_last_positions(n_read: int, n_inputs: int) -> Callable[..., tuple[Any, ...]]:
-    """Make the hook with which a module reads the last positions alone."""
+    """Make the hook that passes only the last positions to a module."""
 
     def keep(module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: ANN401
         if args and args[0].dim() == 3 and args[0].shape[1] == n_inputs:
@@ -162,8 +163,8 @@ def keep_last_positions(n_read: int, n_inputs: int) -> Callable[..., tuple[Any, 
     return keep
 
 
-def with_zeros_before(values: "torch.Tensor", n_read: int, n_inputs: int) -> "torch.Tensor":
-    """Put zeros where a module read nothing."""
+def pad_with_zeros(values: "torch.Tensor", n_read: int, n_inputs: int) -> "torch.Tensor":
+    """Add zeros for the positions that a module did not process."""
     if values.dim() != 3 or values.shape[1] != n_read:
         return values
     import torch
@@ -172,21 +173,21 @@ def with_zeros_before(values: "torch.Tensor", n_read: int, n_inputs: int) -> "to
     return torch.cat([zeros, values], dim=1)
 
 
-def changed_output(output: Any, change: "Callable[[torch.Tensor], torch.Tensor]") -> Any:  # noqa: ANN401
-    """Change what a module gives; of several values, as of experts with their router, the first."""
+def change_output(output: Any, change: "Callable[[torch.Tensor], torch.Tensor]") -> Any:  # noqa: ANN401
+    """Change the output of a module; if it is a tuple, as for experts with a router, its first."""
     return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
 
 
-def without_slices(
+def replace_slices(
     values: "torch.Tensor", ablated: Flags, batch: Batch, replacement: "torch.Tensor | None"
 ) -> "torch.Tensor":
-    """Take slices of some rows away, or put others in their place.
+    """Replace slices of some rows by zeros or by other values.
 
     Args:
         values: `(n_rows, n_positions, width)`, or with rows and positions in one axis; the last
             positions of the input.
-        ablated: Slices of each row that go, `(n_rows, n_slices)`.
-        batch: Tells the position of the input from which on they go.
+        ablated: Slices of each row that are ablated, `(n_rows, n_slices)`.
+        batch: Contains the first position of the input at which they are ablated.
         replacement: `(n_inputs - first, width)` or `(1, width)`; None for zero.
     """
     import torch
@@ -212,12 +213,12 @@ def without_slices(
 
 @cache
 def fixed_layer() -> Any:  # noqa: ANN401
-    """Make the class of a cached prompt on first use, when transformers is there."""
+    """Make the class of a cached prompt on first use, when transformers is imported."""
     import torch
     from transformers.cache_utils import DynamicLayer
 
     class FixedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
-        """Keys and values of one prompt, which stand before those of every row and stay."""
+        """Keys and values of one prompt, which precede those of every row and do not change."""
 
         def update(
             self,
@@ -226,7 +227,7 @@ def fixed_layer() -> Any:  # noqa: ANN401
             *args: object,
             **kwargs: object,
         ) -> tuple[torch.Tensor, torch.Tensor]:
-            """Put the prompt before new columns, and keep nothing of them."""
+            """Return the prompt followed by the new columns, without storing these."""
             n_rows = key_states.shape[0]
             keys: Any = self.keys
             values: Any = self.values

@@ -1,7 +1,7 @@
-"""What stands in a component's place once it is taken away: nothing, its mean, or another text's.
+"""Values that replace an ablated component: zero, its mean, or its values under another text.
 
-Zero is what SLAQ does and names as its limitation: no text puts a model there. The mean over texts,
-and the values under a counterfactual text of the same form, stay where the model has been.
+SLAQ uses zero and names it as a limitation: no text puts a model in this state. The mean over
+texts, and the values under a counterfactual text of the same form, are closer to states that occur.
 """
 
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 
 def mean_replacement(model: AblationModel, texts: Sequence[Sequence[int]]) -> Replacement:
-    """Measure the mean of every component over texts.
+    """Compute the mean of every component over texts.
 
     Args:
         model: The model.
-        texts: Token ids of each text; the prompts of the study at hand are a good choice.
+        texts: Token ids of each text, such as the prompts of the study.
 
     Returns:
         The replacement.
 
     Raises:
-        ValueError: If there is no text, or an empty one.
+        ValueError: If there is no text, or a text is empty.
 
     Notes:
-        The mean is over all positions of all texts, each position counting alike; means of long
-        texts weigh more.
+        The mean is over all positions of all texts. Every position has the same weight, so long
+        texts have more.
     """
     if not texts or not all(map(len, texts)):
-        raise ValueError("texts must hold at least one text, each with a token")
+        raise ValueError("texts must contain at least one text, each with at least one token")
     sums: Any = None
     for ids in texts:
         attention, mlps = _values(model, ids)
@@ -53,26 +53,27 @@ def mean_replacement(model: AblationModel, texts: Sequence[Sequence[int]]) -> Re
 
 
 def resample_replacement(model: AblationModel, ids: Sequence[int], *, start: int) -> Replacement:
-    """Take every component as it is under another text, such as the prompt of another subject.
+    """Record every component under another text, such as the prompt of another subject.
 
     Args:
-        model: The model, or another one of the same shape. What another model's heads hand to its
-            output projections means nothing to those of the first: prepare both with
-            `unit="attention"`, where the seam lies behind the projections.
-        ids: Token ids of the other text, its answer included.
-        start: Position of the first token of its answer. There it is laid upon the text that is
-            ablated, so that the ends of two prompts meet.
+        model: The model, or another one of the same shape. The inputs of output projections are not
+            comparable between two models: prepare both models with `unit="attention"`, which cuts
+            after the projections.
+        ids: Token ids of the other text, including its answer.
+        start: Position of the first token of its answer. The two texts are aligned at this token,
+            so that their prompts end at the same position.
 
     Returns:
         The replacement.
 
     Raises:
-        ValueError: If the text is empty, or `start` is no position of it.
+        ValueError: If the text is empty, or `start` is not a position of it.
 
     Notes:
-        With all components replaced, a model that tells positions by rotation gives the other
-        text's readouts exactly, if both texts have the same tokens from the one before the answer
-        on; and those of another model, if both share embeddings, final norm and unembedding.
+        If all components are replaced, a model with rotary positions returns the other text's
+        readouts exactly, provided that both texts have the same tokens from the last token of the
+        prompt on. It returns those of another model if both have the same embeddings, final norm
+        and unembedding.
 
     References:
         Vig et al., arXiv 2004.12265; Geiger et al., arXiv 2106.02997 (activation patching, if the
@@ -93,17 +94,17 @@ def resample_replacement(model: AblationModel, ids: Sequence[int], *, start: int
 def _values(
     model: AblationModel, ids: Sequence[int]
 ) -> "tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]":
-    """Record what all components do in one text."""
+    """Record the values of all components in one text."""
     attention: list[torch.Tensor] = []
     mlps: list[torch.Tensor] = []
 
     def record_input(module: Any, args: Any) -> None:  # noqa: ANN401
         attention.append(args[0].detach().reshape(len(ids), -1).clone())
 
-    def record_output(held: "list[torch.Tensor]") -> Any:  # noqa: ANN401
+    def record_output(recorded: "list[torch.Tensor]") -> Any:  # noqa: ANN401
         def record(module: Any, args: Any, output: Any) -> None:  # noqa: ANN401
             first = output[0] if isinstance(output, tuple) else output
-            held.append(first.detach().reshape(len(ids), -1).clone())
+            recorded.append(first.detach().reshape(len(ids), -1).clone())
 
         return record
 

@@ -1,4 +1,4 @@
-"""What each component does for each token of an answer, and the fewest that suffice for it."""
+"""Importance of each component for each token of an answer, and minimal sets of components."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -28,14 +28,13 @@ class TokenizedAnswer:
     """A text and the answer in it."""
 
     ids: Sequence[int]
-    """Token ids of one text without padding: what was asked, then the answer."""
+    """Token ids of one text without padding: the prompt, then the answer."""
 
     start: int
     """Position of the answer's first token, at least 1."""
 
     stop: int | None = None
-    """Position after its last token; None for the text's end. What stands after it does not
-    matter."""
+    """Position after its last token; None for the end of the text. Later tokens have no effect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,41 +42,41 @@ class AblationScores:
     """Result of `ablate`."""
 
     base: _Floats
-    """Readout of each token in the untouched model, `(n_tokens,)`."""
+    """Readout of each token in the unmodified model, `(n_tokens,)`."""
 
     ablated: _Floats
-    """Readout of each token with one component away, `(n_tokens, n_components)`."""
+    """Readout of each token with one component ablated, `(n_tokens, n_components)`."""
 
     floor: _Floats
-    """Readout of each token with all these components away, `(n_tokens,)`: what embedding, biases
-    and norms give alone."""
+    """Readout of each token with all these components ablated, `(n_tokens,)`: the contribution of
+    embedding, biases and norms alone."""
 
     is_greedy: Flags
-    """Whether each token is the one that the model would write, `(n_tokens,)`."""
+    """Whether the model would generate each token under greedy decoding, `(n_tokens,)`."""
 
     components: tuple[Component, ...]
     """The components, by column."""
 
     readout: Readout = field(repr=False)
-    """The text, where components were away, and what was read."""
+    """The text, the ablated positions, and the kind of readout."""
 
     fingerprint: dict[str, JsonValue]
     """How it was computed; see `AblationModel.fingerprint`."""
 
     @property
     def change(self) -> _Floats:
-        """What each component adds to each token's readout, `(n_tokens, n_components)`."""
+        """Contribution of each component to each token's readout, `(n_tokens, n_components)`."""
         return self.base[:, None] - self.ablated
 
     def recovery(self, values: npt.ArrayLike) -> _Floats:
-        """Tell which share of each token's readout is left.
+        """Compute the proportion of each token's readout that remains.
 
         Args:
             values: Readouts, `(n_tokens, ...)`.
 
         Returns:
-            1 - (base - value) / |base|: value / base where the base is positive; of the same shape.
-            NaN where the base is 0.
+            1 - (base - value) / |base|, which is value / base for a positive base; of the same
+            shape. NaN if the base is 0.
         """
         array = np.asarray(values, dtype=np.float64)
         return _shares(self.base.reshape(-1, *[1] * (array.ndim - 1)), array)
@@ -85,22 +84,23 @@ class AblationScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveredSet:
-    """The components that one token was found to need; by default none."""
+    """The components that one token needs; empty by default."""
 
     components: tuple[int, ...] = ()
     """Columns of the selected components, in the order in which they were tried."""
 
     recovery: float = np.nan
-    """Share of the token's readout that a run with them alone gives; may exceed 1."""
+    """Proportion of the token's readout in a run with only these components; may exceed 1."""
 
     is_reached: bool = False
-    """Whether that reaches the threshold."""
+    """Whether the recovery reaches the threshold."""
 
     joint: float = np.nan
-    """Share of the readout that goes when all of them are away together."""
+    """Proportion of the readout that is lost if all of them are ablated together."""
 
     sum_of_parts: float = np.nan
-    """Sum of the shares that go when each is away alone; `joint` where components add up."""
+    """Sum of the proportions that are lost if each is ablated alone; equals `joint` if the effects
+    of components are additive."""
 
 
 def ablate(
@@ -112,36 +112,36 @@ def ablate(
     replacement: Replacement | None = None,
     max_rows: int | None = None,
 ) -> AblationScores:
-    """Take each component away by itself, and read every token of an answer.
+    """Ablate each component separately, and compute the readout of every token of an answer.
 
     Args:
-        model: What `prepare_model` returned.
-        answer: The text and the answer in it; its own tokens are those that are read.
-        positions: "all" takes a component away at every position. "answer" takes it away only where
-            the answer is written, from the prompt's last token on, and reuses the prompt's keys and
-            values: faster, and another definition, since what the prompt's positions computed
-            stays. "last" takes it away at the prompt's last token alone.
-        readout: "logit" is that of SLAQ. "centred_logit" is less the mean of all logits, so that a
-            number added to all logits, which changes no probability, changes nothing; logits of
-            libraries that centre the unembedding are such. "log_probability" is natural.
-        replacement: What stands in for a component, as from `mean_replacement`; None for zero.
-        max_rows: Rows of a batch at most; None for as many as activations of a GiB hold. Halved
-            when the device's memory is full.
+        model: A model returned by `prepare_model`.
+        answer: The text and the answer in it; the readouts are those of the answer's tokens.
+        positions: "all" ablates a component at every position. "answer" ablates it only from the
+            prompt's last token on, and reuses the prompt's keys and values. It is faster, but it is
+            another definition: the values computed at the prompt's positions remain. "last" ablates
+            it only at the prompt's last token.
+        readout: "logit" is that of SLAQ. "centred_logit" is the logit minus the mean of all logits.
+            It does not change if a number is added to all logits, which changes no probability;
+            libraries that centre the unembedding have such logits. "log_probability" is natural.
+        replacement: Values that replace a component, as from `mean_replacement`; None for zero.
+        max_rows: Maximum number of rows of a batch; None for as many as fit in one GiB of
+            activations. Halved if the device is out of memory.
 
     Returns:
-        The readouts, untouched, with each component away, and with all of them away.
+        The readouts of the unmodified model, with each component ablated, and with all ablated.
 
     Raises:
-        ValueError: If the answer is empty or first in the text, the text is padded, a token
-            unknown, the replacement of a model of another shape or cut at another seam, or an
-            option has another value.
+        ValueError: If the answer is empty or at the start of the text, the text is padded, a token
+            is unknown, the replacement is from a model of another shape or from the other side of
+            the output projection, or an option has an unknown value.
         TypeError: If the ids are not those of one text.
         RunnerError: If the text does not fit the model's context.
-        RunnerError: If the model gives no finite numbers, or a single row does not fit.
+        RunnerError: If the model returns values that are not finite, or a single row does not fit.
 
     Notes:
-        One forward serves all components and all tokens. The model is set to evaluation mode and
-        back. All values are computed in the model's number format, the readout in 32 bits.
+        One forward pass computes all components and all tokens. The model is set to evaluation mode
+        and back. All values are computed in the model's dtype, the readout in 32 bits.
 
     References:
         SLAQ, arXiv 2510.11218, section 5.1 (zero ablation; positions are not stated there).
@@ -182,37 +182,37 @@ def recover(
     threshold: float = 0.9,
     max_rows: int | None = None,
 ) -> list[RecoveredSet]:
-    """Find the fewest components, most important first, with which a run gives a token back.
+    """Find the smallest set of components that recovers a token, most important components first.
 
-    Sets grow by one component, ties by column. Because what they recover does not rise with their
-    size, every size is run, in rounds of 1, 2, 4, ... sizes whose rows share batches, and the first
-    that reaches the threshold is taken.
+    Sets grow by one component; ties are in the order of the columns. Recovery does not always
+    increase with the size of a set, so every size is run until one reaches the threshold. Sizes are
+    run in rounds of 1, 2, 4, ... sizes, whose rows are in common batches.
 
     Args:
-        model: What `prepare_model` returned, the model of the scores.
-        scores: What `ablate` returned; text, positions, readout and replacement are taken from it.
-        tokens: Numbers of the tokens for which sets are sought; None for all.
-        threshold: Share of the untouched readout to recover, in (0, 1]; the paper takes 0.9.
-        max_rows: Rows of a batch at most; see `ablate`.
+        model: The model of the scores, as returned by `prepare_model`.
+        scores: Result of `ablate`; defines text, positions, readout and replacement.
+        tokens: Numbers of the tokens; None for all.
+        threshold: Proportion of the unmodified readout to recover, in (0, 1]; 0.9 in the paper.
+        max_rows: Maximum number of rows of a batch; see `ablate`.
 
     Returns:
-        A set for each token. Where none reaches the threshold, all components, with `is_reached`
-        False. A token whose base is 0 has a recovery of NaN and reaches nothing.
+        One set per token. If no set reaches the threshold, all components, with `is_reached`
+        False. A token whose base is 0 has a recovery of NaN and `is_reached` False.
 
     Raises:
         ValueError: If an option is out of range.
 
     Notes:
-        Recovery is 1 - (base - value) / |base|, which is value / base for a positive base. What is
-        left without any component counts towards it (`AblationScores.floor`), so 90 % of a logit is
-        not 90 % of what the components do.
+        Recovery is 1 - (base - value) / |base|, which is value / base for a positive base. The
+        readout without any component counts towards it (`AblationScores.floor`), so 90 % of a logit
+        is not 90 % of the contribution of the components.
 
     References:
-        SLAQ, arXiv 2510.11218, section 5.1 (sets C_t). The paper does not say how recovery is
-        measured; that its sets always recover their token speaks for runs.
+        SLAQ, arXiv 2510.11218, section 5.1 (sets C_t). The paper does not state how recovery is
+        measured. Its sets always recover their token, which suggests runs.
     """
     if not 0.0 < threshold <= 1.0:
-        raise ValueError(f"threshold must be a share in (0, 1], as in 0.9; got {threshold!r}")
+        raise ValueError(f"threshold must be in (0, 1], such as 0.9; got {threshold!r}")
     _check_options(scores.readout.positions, scores.readout.kind, max_rows)
     n_tokens = len(scores.base)
     wanted = list(range(n_tokens)) if tokens is None else [int(token) for token in tokens]
@@ -221,7 +221,7 @@ def recover(
     if any(not 0 <= token < n_tokens for token in wanted):
         raise ValueError(f"tokens must be numbers of the {n_tokens} tokens; got {wanted}")
     tried = np.argsort(-scores.change[wanted], axis=1, kind="stable")
-    # Nothing after the last of these tokens bears on them.
+    # Later tokens have no effect on the readouts of these tokens.
     stop = scores.readout.start + max(wanted) + 1
     scores = replace(scores, readout=replace(scores.readout, ids=scores.readout.ids[:stop]))
     sizes, recoveries = _search(model, scores, wanted, tried, threshold, max_rows)
@@ -241,20 +241,21 @@ def recover(
 
 
 def _check_text(model: AblationModel, ids: Sequence[int], start: int, stop: int) -> None:
-    """Refuse a text that the engine cannot read."""
+    """Raise an error for a text that the engine cannot process."""
     if not all(isinstance(token, int | np.integer) for token in ids):
         raise TypeError(
-            "ids must be whole numbers, the tokens of one text without padding; ablate the texts "
-            "of a batch one by one"
+            "ids must be integers, the tokens of one text without padding; ablate the texts of a "
+            "batch one by one"
         )
     if not 0 <= start < stop <= len(ids):
         raise ValueError(
-            f"the answer must hold a token of the text: got tokens {start} to {stop} of {len(ids)}"
+            f"the answer must contain a token of the text; got tokens {start} to {stop} of "
+            f"{len(ids)}"
         )
     if start == 0:
         raise ValueError(
-            "the answer starts with the text's first token, which nothing predicts; put a prompt, "
-            "or the start token, before it"
+            "the answer starts with the first token of the text, which has no prediction; put a "
+            "prompt or the start token before it"
         )
     config = model.model.config.get_text_config()
     padding = getattr(config, "pad_token_id", None)
@@ -268,18 +269,18 @@ def _check_text(model: AblationModel, ids: Sequence[int], start: int, stop: int)
     strange = [token for token in ids[:stop] if not 0 <= token < model.vocabulary]
     if strange:
         raise ValueError(
-            f"token {strange[0]} is none of the model's {model.vocabulary}; tokenizer and model do "
-            "not belong together"
+            f"token {strange[0]} is not one of the model's {model.vocabulary} tokens; use the "
+            "tokenizer of this model"
         )
     if model.context is not None and stop > model.context:
         raise RunnerError(
-            f"the text has {stop:,} tokens up to the answer's end; the model reads "
-            f"{model.context:,}"
+            f"the text has {stop:,} tokens up to the end of the answer; the context of the model "
+            f"is {model.context:,}"
         )
 
 
 def _check_options(positions: str, readout: str, max_rows: int | None) -> None:
-    """Refuse options of other values."""
+    """Raise an error for unknown values of options."""
     if positions not in ("all", "answer", "last"):
         raise ValueError(f"positions must be 'all', 'answer' or 'last'; got {positions!r}")
     if readout not in ("logit", "centred_logit", "log_probability"):
@@ -291,25 +292,25 @@ def _check_options(positions: str, readout: str, max_rows: int | None) -> None:
 
 
 def _check_replacement(model: AblationModel, replacement: Replacement | None) -> None:
-    """Refuse values of a model of another shape, or cut at another seam."""
+    """Reject values from a model of another shape, or from the other side of the projections."""
     if replacement is None:
         return
     if replacement.is_behind_projection != model.map.is_behind_projection:
         raise ValueError(
-            "the replacement was taken on the other side of the output projections; prepare both "
-            "models with unit='attention', or neither"
+            "the replacement was recorded on the other side of the output projections; prepare "
+            "both models with unit='attention', or neither"
         )
     hidden = model.model.config.get_text_config().hidden_size
     widths = [
         (hidden if model.map.is_behind_projection else n_inputs(points.projection), hidden)
         for points in model.map.hook_points
     ]
-    held = zip(replacement.attention, replacement.mlps, strict=True)
-    others = [(heads.shape[-1], mlp.shape[-1]) for heads, mlp in held]
+    layers = zip(replacement.attention, replacement.mlps, strict=True)
+    others = [(heads.shape[-1], mlp.shape[-1]) for heads, mlp in layers]
     if widths != others:
         raise ValueError(
             f"the replacement has {len(others)} layers of widths {sorted(set(others))}, the model "
-            f"{len(widths)} of {sorted(set(widths))}; take it from a model of the same shape"
+            f"{len(widths)} of {sorted(set(widths))}; record it with a model of the same shape"
         )
 
 
@@ -321,7 +322,7 @@ def _search(
     threshold: float,
     max_rows: int | None,
 ) -> tuple[list[int], list[float]]:
-    """Find the size of each token's set, and what it recovers."""
+    """Find the size and the recovery of each token's set."""
     largest = tried.shape[1]
     sizes, recoveries = [largest] * len(wanted), [float("nan")] * len(wanted)
     open_rows = [row for row, token in enumerate(wanted) if scores.base[token] != 0]
@@ -353,7 +354,7 @@ def _joint(
     chosen: Sequence[npt.NDArray[np.int64]],
     max_rows: int | None,
 ) -> list[float]:
-    """Take each token's whole set away, and tell what goes."""
+    """Ablate all components of each token's set, and return the lost proportion."""
     ablated = np.zeros((len(wanted), len(model.map)), dtype=bool)
     for row, columns in enumerate(chosen):
         ablated[row, columns] = True
@@ -363,6 +364,6 @@ def _joint(
 
 
 def _shares(base: _Floats, values: _Floats) -> _Floats:
-    """Tell which share of the untouched readout each value is."""
+    """Compute each value as a proportion of the unmodified readout."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(base == 0, np.nan, 1.0 - (base - values) / np.abs(base)))

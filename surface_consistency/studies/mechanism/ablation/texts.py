@@ -1,4 +1,4 @@
-"""From a prompt and what was written to the tokens of an answer, and of a span of it."""
+"""Tokenise a prompt with its answer, and locate the tokens of the answer and of a span in it."""
 
 import os
 from collections.abc import Mapping
@@ -27,26 +27,26 @@ class EncodedAnswer:
     """The tokens of an answer."""
 
     answer: TokenizedAnswer
-    """Prompt and answer, to the answer's last token."""
+    """Prompt and answer, up to the last token of the answer."""
 
     tokens: tuple[str, ...]
     """Text of each token of the answer."""
 
     in_span: tuple[bool, ...]
-    """Whether each token of the answer holds a character of the span."""
+    """Whether each token of the answer contains a character of the span."""
 
 
 class AnswerEncoder:
-    """Tokenises prompt and answer as one text, as a model reads them.
+    """Tokenise prompt and answer as one text, as a model reads them.
 
     Args:
         tokenizer: A fast tokenizer of transformers.
         label: Name of the model, for errors.
-        vocabulary: Tokens that the model knows.
+        vocabulary: Number of tokens of the model's vocabulary.
         chat_options: Variables for the chat template.
 
     Raises:
-        RunnerError: If the tokenizer does not tell which characters its tokens cover.
+        RunnerError: If the tokenizer does not return the characters of its tokens.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class AnswerEncoder:
     ) -> None:
         if not getattr(tokenizer, "is_fast", False):
             raise RunnerError(
-                f"the tokenizer of {label} does not tell which characters its tokens cover, so the "
-                "tokens of an answer cannot be told; save it as a fast tokenizer (tokenizer.json)"
+                f"the tokenizer of {label} does not return the characters of its tokens, so the "
+                "tokens of an answer are unknown; save it as a fast tokenizer (tokenizer.json)"
             )
         self._tokenizer = tokenizer
         self._label = label
@@ -69,13 +69,13 @@ class AnswerEncoder:
         )
 
     def prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
-        """Tokenise a prompt alone.
+        """Tokenise a prompt without an answer.
 
         Args:
             prompt: The prompt.
 
         Returns:
-            Its tokens, special ones included.
+            Its tokens, including special tokens.
 
         Raises:
             RunnerError: If it cannot be tokenised.
@@ -89,23 +89,23 @@ class AnswerEncoder:
 
         Args:
             prompt: The prompt.
-            text: The answer, as it follows the prompt; white space at its end is left out.
-            span: First character of a part of the answer, and the one after its last; None for the
+            text: The answer that follows the prompt; white space at its end is removed.
+            span: Start and end of a part of the answer, in characters, end exclusive; None for the
                 whole answer.
 
         Returns:
             The tokens.
 
         Raises:
-            ValueError: If answer or span are empty, or the span is not in the answer.
-            RunnerError: If the prompt cannot be tokenised, or the model does not know a token.
+            ValueError: If the answer or the span is empty, or the span is not in the answer.
+            RunnerError: If the prompt cannot be tokenised, or a token is not in the vocabulary.
         """
         answer = text.rstrip()
         first, last = span or (len(answer) - len(answer.lstrip()), len(answer))
         if not 0 <= first < last <= len(text) or not answer[first:last].strip():
             raise ValueError(
-                f"prompt {prompt.id!r}: the span must hold characters of the answer, got {first} "
-                f"to {last} of {answer!r}"
+                f"prompt {prompt.id!r}: the span must contain characters of the answer; got "
+                f"{first} to {last} of {answer!r}"
             )
         before = prompt.text if prompt.text is not None else self._encoder.render(prompt)
         encoded = self._tokenizer(
@@ -129,7 +129,7 @@ class AnswerEncoder:
         in_span = tuple(
             begin < n_before + last and end > n_before + first for begin, end in offsets[start:stop]
         )
-        # A token of byte-level tokenizers may cover no character of its own.
+        # A token of byte-level tokenizers may not cover a whole character.
         if not any(in_span):
             raise ValueError(f"prompt {prompt.id!r}: no token covers {answer[first:last]!r}")
         texts = [(before + answer)[begin:end] for begin, end in offsets[start:stop]]
@@ -140,12 +140,12 @@ class AnswerEncoder:
         )
 
     def _started(self, ids: list[int]) -> list[int]:
-        """Put the start token before a text that nothing precedes."""
+        """Put the start token before a text with an empty prompt."""
         first = self._tokenizer.bos_token_id
         if first is None:
             raise RunnerError(
-                f"an answer to an empty prompt has nothing before it, and {self._label} has no "
-                "start token"
+                f"the prompt of an answer is empty, and {self._label} has no start token; pass a "
+                "prompt with text"
             )
         return [first, *ids]
 
@@ -158,10 +158,10 @@ class LoadedModel:
     """The model."""
 
     encoder: AnswerEncoder
-    """Prompts and answers to tokens."""
+    """Tokenises prompts and answers."""
 
     source: ModelSource
-    """Where it was found."""
+    """Source of the weights."""
 
 
 def load_ablation_model(
@@ -180,23 +180,23 @@ def load_ablation_model(
     Args:
         model: Folder or hub id.
         revision: Branch, tag or commit of the hub repository.
-        dtype: Number format; "auto" takes the checkpoint's. In 16 bits many changes are rounded to
-            exactly nothing; take "float32" where it fits.
-        device: Such as "cuda:1"; None takes a GPU if there is one.
-        device_map: How to spread weights over devices by accelerate, in place of `device`: "auto",
-            "balanced", "balanced_low_0" or "sequential".
-        unit: What attention is cut into.
+        dtype: Torch dtype; "auto" for that of the checkpoint. In 16 bits many effects are rounded
+            to exactly 0; use "float32" if it fits into memory.
+        device: Such as "cuda:1"; None for a GPU if one is available.
+        device_map: Placement of weights on several devices by accelerate, instead of `device`:
+            "auto", "balanced", "balanced_low_0" or "sequential".
+        unit: Components of attention.
         trust_remote_code: Whether code of the repository may run.
         chat_options: Variables for the chat template.
 
     Returns:
-        Model, encoder, and where it was found.
+        Model, encoder, and source of the weights.
 
     Raises:
         MissingDependencyError: If torch or transformers is not installed.
-        SourceNotFoundError: If the model is not there or cannot be reached.
+        SourceNotFoundError: If the model is not found or cannot be reached.
         RunnerError: See `find_components`.
-        RunnerError: If it cannot be loaded, or the tokenizer tells no characters.
+        RunnerError: If it cannot be loaded, or the tokenizer does not return characters.
         ValueError: If an option is unknown.
     """
     check_dependencies(dtype, None, device, device_map)

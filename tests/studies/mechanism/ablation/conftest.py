@@ -1,4 +1,4 @@
-"""Tiny random models of every architecture, and a model whose weights are written by hand."""
+"""Tiny random models of every architecture, and a model with hand-written weights."""
 
 from functools import cache
 
@@ -29,7 +29,7 @@ OPT = SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32}
 
 
 def spec(config, places=LLAMA, base=GQA, **options):
-    """Give the configuration, its options, and where layers, projection and MLP stand."""
+    """Return the configuration, its options, and the paths of layers, projection and MLP."""
     return config, base | options, *places.split()
 
 
@@ -63,7 +63,7 @@ ARCHITECTURES = {
 
 @cache
 def tiny(name: str):
-    """Make a tiny random model of an architecture, sharp enough that components matter."""
+    """Make a tiny random model of an architecture with large weights, so components matter."""
     kind, options, *_ = ARCHITECTURES[name]
     config = getattr(transformers, kind)(**options)
     config.bos_token_id = config.eos_token_id = 1
@@ -91,9 +91,9 @@ def gold_logits(model, tokens, start):
 
 
 def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
-    """Ablate by one forward a component, as the model's own logits show it: the slow truth.
+    """Ablate with one forward pass per component, read from the model's own logits.
 
-    Returns the untouched logits of the gold tokens, and those without each component, layer by
+    Returns the unmodified logits of the gold tokens, and those without each component, layer by
     layer, the four heads and then the MLP.
     """
     *_, layers, projection, mlp = ARCHITECTURES[name]
@@ -139,11 +139,11 @@ SHORT, LONG, ASK = 8, 9, 10
 
 
 def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, width=64):
-    """Write a GPT-2 whose named heads copy the subject to its object, and nothing else does.
+    """Make a GPT-2 in which only the given heads copy the subject to its object.
 
     Attention is uniform: a head reads the sum of the text's tokens. The residual stream has one
-    direction for each token. Heads are (layer, head) pairs, or (layer, head, context) for a head
-    that works only for texts with the token SHORT or LONG.
+    direction per token. Heads are (layer, head) pairs, or (layer, head, context) for a head that
+    works only for texts with the token SHORT or LONG.
     """
     objects, vocabulary = [*zip(SUBJECTS, OBJECTS, strict=True)], ASK + 1
     size = width // n_heads
@@ -159,7 +159,7 @@ def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, width=64):
         model.transformer.ln_f.weight.fill_(1.0)
         table = torch.zeros(vocabulary, width)
         for token in range(vocabulary):
-            # Pairs of directions of opposite sign: layer norm changes nothing but the scale.
+            # Pairs of directions of opposite sign: layer norm changes only the scale.
             table[token, 2 * token], table[token, 2 * token + 1] = 1.0, -1.0
         model.transformer.wte.weight.copy_(table)
         for spec in heads:

@@ -1,4 +1,4 @@
-"""Ablation: readouts, replacements, batches, number formats, devices, and what is refused."""
+"""Ablation: readouts, replacements, batches, dtypes, devices and errors."""
 
 import sys
 import warnings
@@ -29,7 +29,7 @@ def prepared():
 
 
 @pytest.mark.parametrize("library", ["torch", "transformers"])
-def test_a_missing_library_is_named_with_its_extra(library, monkeypatch):
+def test_missing_library_error_names_its_extra(library, monkeypatch):
     model = tiny("llama")
     monkeypatch.setitem(sys.modules, library, None)
 
@@ -48,7 +48,7 @@ def all_logits(model, ids):
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "cohere", "granite"])
-def test_readouts_are_those_of_the_models_own_logits(name):
+def test_readouts_equal_the_models_own_logits(name):
     """Three of the models change their logits."""
     prepared = prepare_model(tiny(name))
     logits = all_logits(prepared.model, list(IDS[:-1]))[7:]
@@ -63,16 +63,16 @@ def test_readouts_are_those_of_the_models_own_logits(name):
         scores = ablate(prepared, ANSWER, readout=readout)
         assert scores.base == pytest.approx(values.numpy(), abs=1e-5)
     if name != "llama":
-        told = prepared.fingerprint()["read_from"]
-        assert told.startswith("the model's logits (rows of the unembedding: ")
-        assert "logits differ by" in told
+        read_from = prepared.fingerprint()["read_from"]
+        assert read_from.startswith("the model's logits (rows of the unembedding: ")
+        assert "logits differ by" in read_from
 
 
-def test_a_shift_of_all_logits_moves_the_logit_alone(prepared):
+def test_shift_of_all_logits_changes_only_the_logit_readout(prepared):
     model = fresh()
     shifted = fresh()
     with torch.no_grad():
-        # The unembedding reads one more constant direction: every logit of a position is moved.
+        # The unembedding reads one more constant direction, which shifts every logit.
         shifted.lm_head.weight += 0.5 * torch.ones(32)
     before, after = prepare_model(model), prepare_model(shifted)
 
@@ -90,7 +90,7 @@ def test_a_shift_of_all_logits_moves_the_logit_alone(prepared):
 
 
 @pytest.mark.parametrize("max_rows", [1, 2, 5])
-def test_micro_batches_change_nothing(prepared, max_rows):
+def test_size_of_batches_does_not_change_values(prepared, max_rows):
     whole = ablate(prepared, ANSWER)
 
     cut = ablate(prepared, ANSWER, max_rows=max_rows)
@@ -102,7 +102,7 @@ def test_micro_batches_change_nothing(prepared, max_rows):
 
 
 @pytest.mark.parametrize("n_fit", [4, 0])
-def test_batches_halve_until_they_fit(prepared, n_fit):
+def test_batches_are_halved_until_they_fit(prepared, n_fit):
     whole = ablate(prepared, ANSWER)
     sizes = []
 
@@ -126,14 +126,14 @@ def test_batches_halve_until_they_fit(prepared, n_fit):
     assert halved.ablated == pytest.approx(whole.ablated, abs=1e-6)
 
 
-def test_what_follows_the_answer_does_not_matter(prepared):
+def test_tokens_after_the_answer_have_no_effect(prepared):
     longer = TokenizedAnswer(ids=(*IDS, 5, 6, 7), start=8, stop=12)
 
     expected = ablate(prepared, ANSWER).ablated
     assert ablate(prepared, longer).ablated == pytest.approx(expected, abs=1e-6)
 
 
-def test_mean_ablation_puts_the_mean_of_texts_in_place():
+def test_mean_ablation_replaces_components_by_the_mean_of_texts():
     model = tiny("gpt2")
     prepared = prepare_model(model)
     texts = [IDS, IDS[2:9]]
@@ -161,7 +161,7 @@ def test_mean_ablation_puts_the_mean_of_texts_in_place():
     assert scores.ablated[:, column] == pytest.approx(expected, abs=1e-5)
 
 
-def test_dropout_is_off_and_training_goes_on():
+def test_dropout_is_disabled_and_training_mode_restored():
     model = fresh(attention_dropout=0.5)
     expected = ablate(prepare_model(model), ANSWER).ablated
     model.train()
@@ -182,7 +182,7 @@ def n_hooks(model):
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
 
 
-def test_a_steered_model_is_ablated_as_it_is():
+def test_hooks_of_a_steered_model_are_kept():
     model = fresh()
     plain = ablate(prepare_model(model), ANSWER, readout="logit")
     handle = model.model.layers[0].register_forward_hook(
@@ -199,7 +199,7 @@ def test_a_steered_model_is_ablated_as_it_is():
     assert scores.fingerprint["batches"] == "growing"
 
 
-def test_a_hook_that_needs_single_rows_makes_rows_run_alone():
+def test_hook_that_needs_single_rows_disables_batches():
     model = tiny("llama")
 
     def narrow(module, args, output):
@@ -215,7 +215,7 @@ def test_a_hook_that_needs_single_rows_makes_rows_run_alone():
     assert scores.ablated == pytest.approx(one_by_one(model, "llama", IDS, 8)[1], abs=1e-5)
 
 
-def test_low_precision_equals_one_by_one_in_it():
+def test_low_precision_equals_one_by_one_ablation_in_that_dtype():
     model = fresh().to(torch.bfloat16)
 
     grown = ablate(prepare_model(model), ANSWER)
@@ -225,7 +225,7 @@ def test_low_precision_equals_one_by_one_in_it():
     assert grown.ablated == pytest.approx(alone.ablated, abs=2e-2)
 
 
-def test_offloaded_weights_are_read_where_they_run():
+def test_offloaded_weights_are_read_on_their_device():
     accelerate = pytest.importorskip("accelerate")
     model = tiny("qwen2")
     expected = ablate(prepare_model(model), ANSWER)
@@ -236,7 +236,7 @@ def test_offloaded_weights_are_read_where_they_run():
     assert scores.ablated == pytest.approx(expected.ablated, abs=1e-5)
 
 
-def test_a_wrapper_of_torch_compile_is_taken_off():
+def test_wrapper_of_torch_compile_is_removed():
     model = tiny("llama")
 
     class Wrapper:
@@ -246,7 +246,7 @@ def test_a_wrapper_of_torch_compile_is_taken_off():
     assert wrapped.base == pytest.approx(ablate(prepare_model(model), ANSWER).base)
 
 
-def test_rejects_layers_compiled_in_place():
+def test_layers_compiled_in_place_raise_an_error():
     model = fresh()
     model.model.layers[0]._compiled_call_impl = model.model.layers[0].forward
 
@@ -257,11 +257,11 @@ def test_rejects_layers_compiled_in_place():
 @pytest.mark.parametrize(
     ("answer", "options", "error", "match"),
     [
-        ({"ids": IDS, "start": 12}, {}, ValueError, "must hold a token of the text"),
-        ({"ids": (), "start": 0}, {}, ValueError, "must hold a token of the text"),
-        ({"ids": IDS, "start": 0}, {}, ValueError, "first token, which nothing predicts"),
+        ({"ids": IDS, "start": 12}, {}, ValueError, "must contain a token of the text"),
+        ({"ids": (), "start": 0}, {}, ValueError, "must contain a token of the text"),
+        ({"ids": IDS, "start": 0}, {}, ValueError, "which has no prediction"),
         ({"ids": (IDS, IDS), "start": 1}, {}, TypeError, "one text without padding"),
-        ({"ids": (3, 99), "start": 1}, {}, ValueError, "token 99 is none of the model's 61"),
+        ({"ids": (3, 99), "start": 1}, {}, ValueError, "token 99 is not one of the model's 61"),
         ({"ids": tuple(range(1, 61)) + IDS, "start": 9}, {}, RunnerError, "72 tokens up to"),
         ({"ids": (0, 0, *IDS), "start": 10}, {}, ValueError, "with the padding token 0"),
         (None, {"positions": "end"}, ValueError, "positions must be 'all', 'answer' or 'last'"),
@@ -269,23 +269,23 @@ def test_rejects_layers_compiled_in_place():
         (None, {"max_rows": 0}, ValueError, "max_rows must be at least 1"),
     ],
 )
-def test_texts_and_options_that_do_not_fit_are_refused(answer, options, error, match):
+def test_invalid_texts_and_options_raise_an_error(answer, options, error, match):
     model = prepare_model(fresh(pad_token_id=0))
 
     with pytest.raises(error, match=match):
         ablate(model, TokenizedAnswer(**answer) if answer else ANSWER, **options)
 
 
-def test_weights_that_are_no_numbers_are_told():
+def test_weights_that_are_nan_raise_an_error():
     model = fresh()
     with torch.no_grad():
         model.model.layers[0].mlp.up_proj.weight[0, 0] = float("nan")
 
-    with pytest.raises(RunnerError, match="llama gives no finite numbers"):
+    with pytest.raises(RunnerError, match="llama returns values that are not finite"):
         ablate(prepare_model(model), ANSWER)
 
 
-def test_oracle_nnsight_gives_the_same():
+def test_nnsight_returns_the_same_values():
     nnsight = pytest.importorskip("nnsight")
     model = tiny("llama")
     scores = ablate(prepare_model(model), ANSWER, readout="logit")

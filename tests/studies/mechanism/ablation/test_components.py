@@ -1,4 +1,4 @@
-"""Where heads and MLPs are found, by architecture; what is refused, by name."""
+"""Locations of heads and MLPs by architecture, and errors for other models."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ START = 8
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_growing_batches_equal_one_forward_a_component(name):
+def test_growing_batches_equal_one_forward_pass_per_component(name):
     model = tiny(name)
     base, ablated, whole = one_by_one(model, name, IDS, START)
 
@@ -43,7 +43,7 @@ def test_growing_batches_equal_one_forward_a_component(name):
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_answer_positions_equal_whole_texts_ablated_there_alone(name):
+def test_answer_positions_equal_whole_texts_ablated_only_there(name):
     model = tiny(name)
     _, ablated, whole = one_by_one(model, name, IDS, START, first=START - 1)
 
@@ -54,13 +54,13 @@ def test_answer_positions_equal_whole_texts_ablated_there_alone(name):
     scale = max(1.0, np.abs(whole).max())
     assert scores.ablated == pytest.approx(ablated, abs=1e-5 * scale)
     slides = name in ("mistral", "gemma2", "gemma3_text", "gpt_oss")
-    told = prepared.fingerprint()["answer_positions"]
-    assert told.startswith("whole text (key-value cache: the model caches" if slides else ""), told
+    way = prepared.fingerprint()["answer_positions"]
+    assert way.startswith("whole text (key-value cache: the model caches" if slides else ""), way
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen3", "gemma2", "olmo2", "granite"])
-def test_a_group_away_equals_its_value_rows_away(name):
-    # An independent proof of the hook points: it never touches the output projection.
+def test_ablated_group_equals_a_model_without_its_value_rows(name):
+    # An independent test of the hook points, which does not use the output projection.
     model = tiny(name)
     prepared = prepare_model(model, unit="kv_group")
     assert len(prepared.map) == 2 * (2 + 1)
@@ -81,7 +81,7 @@ def test_a_group_away_equals_its_value_rows_away(name):
         assert scores.ablated[:, column] == pytest.approx(expected, abs=2e-5)
 
 
-def test_all_heads_away_leave_the_bias_of_the_projection():
+def test_bias_of_the_projection_remains_if_all_heads_are_ablated():
     model = tiny("llama_bias")
     prepared = prepare_model(model)
     written = []
@@ -96,7 +96,7 @@ def test_all_heads_away_leave_the_bias_of_the_projection():
     assert sum(torch.equal(row, projection.bias.expand_as(row)) for row in rows) == 1
 
 
-def test_components_are_named_and_placed():
+def test_components_have_names_and_columns():
     found = find_components(tiny("llama"))
 
     assert [c.name for c in found.components] == [
@@ -115,7 +115,7 @@ def test_components_are_named_and_placed():
 
 
 def eight_bits():
-    """A Llama of which one module has whole numbers."""
+    """Make a Llama with one module of integer weights."""
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL))
     down = model.model.layers[1].mlp.down_proj
     rounded = (down.weight.detach() * 100).round().to(torch.int8)
@@ -124,7 +124,7 @@ def eight_bits():
 
 
 def made(name, head, **options):
-    """A model of an architecture with this head."""
+    """Make a model of an architecture with this head."""
     config = getattr(transformers, f"{name}Config")(**options)
     return getattr(transformers, f"{name}{head}")(config)
 
@@ -139,7 +139,7 @@ T5 = {"d_model": 16, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
     [
         (
             lambda: made("Mamba", "ForCausalLM", **MAMBA),
-            r"mamba: layer 0 \(MambaBlock\) has no attention \(looked for",
+            r"mamba: layer 0 \(MambaBlock\) has no attention \(tried",
         ),
         (
             lambda: made("Jamba", "ForCausalLM", **JAMBA),
@@ -151,12 +151,12 @@ T5 = {"d_model": 16, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
     ],
     ids=["mamba", "jamba", "t5", "no head", "eight bits"],
 )
-def test_models_that_cannot_be_ablated_are_refused_by_name(make, match):
+def test_models_that_cannot_be_ablated_raise_an_error(make, match):
     with pytest.raises(RunnerError, match=match):
         find_components(make())
 
 
-def test_a_branch_beside_heads_and_mlp_is_told():
+def test_branch_next_to_heads_and_mlp_is_reported():
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL)).eval()
 
     def branch(module, args, output):
@@ -164,8 +164,8 @@ def test_a_branch_beside_heads_and_mlp_is_told():
 
     handle = model.model.layers[1].register_forward_hook(branch)
     try:
-        told = prepare_model(model).fingerprint()["uncovered"]
+        uncovered = prepare_model(model).fingerprint()["uncovered"]
     finally:
         handle.remove()
 
-    assert told.startswith("layer 1 adds more than its heads and its MLP")
+    assert uncovered.startswith("layer 1 adds more than its heads and its MLP")

@@ -1,4 +1,4 @@
-"""Minimal sets by run, and models whose truth is written into their weights."""
+"""Minimal sets by run, and models with known components."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def names(scores, found):
 
 
 @pytest.mark.parametrize("readout", ["logit", "centred_logit", "log_probability"])
-def test_a_planted_head_is_all_there_is(readout):
+def test_planted_head_is_the_minimal_set(readout):
     model = prepare_model(planted([(1, 2)]))
 
     scores = ablate(model, FACT, readout=readout)
@@ -50,7 +50,7 @@ def test_a_planted_head_is_all_there_is(readout):
         assert found.joint == pytest.approx(importance, abs=1e-6)
 
 
-def test_backup_twins_look_idle_one_by_one():
+def test_redundant_heads_have_no_single_importance():
     model = prepare_model(planted([(0, 1), (1, 3)], twin_scale=0.25))
 
     scores = ablate(model, FACT, readout="logit")
@@ -73,7 +73,7 @@ def test_backup_twins_look_idle_one_by_one():
     assert scores.recovery(left) == pytest.approx([0.0], abs=0.01)
 
 
-def test_twins_in_one_set_back_each_other_up():
+def test_redundant_heads_in_one_set_have_a_joint_effect():
     model = prepare_model(planted([(0, 1), (1, 3)], twin_scale=0.25))
     scores = ablate(model, FACT, readout="logit")
 
@@ -84,7 +84,7 @@ def test_twins_in_one_set_back_each_other_up():
     assert found.sum_of_parts == pytest.approx(0.03, abs=0.02)
 
 
-def test_an_additive_model_adds_up():
+def test_effects_of_an_additive_model_are_additive():
     weights = planted([(0, 0), (0, 3), (1, 1)])
     for block in weights.transformer.h:
         block.ln_1 = torch.nn.Identity()
@@ -107,8 +107,8 @@ def test_an_additive_model_adds_up():
 
 @pytest.mark.parametrize("positions", ["all", "answer"])
 @pytest.mark.parametrize("threshold", [0.5, 0.9])
-def test_sets_are_the_first_of_growing_ones_that_reach(positions, threshold):
-    # Every size by itself, without rounds: recovery does not rise with size.
+def test_set_is_the_first_size_that_reaches_the_threshold(positions, threshold):
+    # Every size is run separately, without rounds: recovery does not increase with size.
     model = prepare_model(tiny("qwen2"))
     scores = ablate(model, ANSWER, positions=positions)
 
@@ -130,7 +130,7 @@ def test_sets_are_the_first_of_growing_ones_that_reach(positions, threshold):
     assert len(set(sizes)) > 1
 
 
-def test_some_tokens_have_the_sets_of_all():
+def test_sets_of_some_tokens_equal_those_of_all_tokens():
     model = prepare_model(tiny("gpt2"))
     scores = ablate(model, ANSWER)
     whole = recover(model, scores)
@@ -141,7 +141,7 @@ def test_some_tokens_have_the_sets_of_all():
     assert third.joint == pytest.approx(whole[2].joint, abs=1e-5)
 
 
-def test_a_base_of_zero_recovers_nothing():
+def test_base_of_zero_has_an_undefined_recovery():
     model = prepare_model(planted([(1, 2)]))
     text = TokenizedAnswer(ids=(SHORT, 2, ASK, LONG), start=3)
     scores = ablate(model, text, readout="logit")
@@ -153,7 +153,7 @@ def test_a_base_of_zero_recovers_nothing():
     assert not found.is_reached
 
 
-def test_negative_bases_lose_where_they_fall():
+def test_negative_base_loses_when_it_decreases():
     model = prepare_model(tiny("llama"))
     scores = ablate(model, ANSWER, readout="log_probability")
 
@@ -165,11 +165,11 @@ def test_negative_bases_lose_where_they_fall():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": 0.0}, "threshold must be a share"),
+        ({"threshold": 0.0}, r"threshold must be in \(0, 1\]"),
         ({"tokens": [4]}, "tokens must be numbers of the 4 tokens"),
     ],
 )
-def test_rejects_options_by_name(options, message):
+def test_invalid_options_raise_an_error(options, message):
     model = prepare_model(tiny("llama"))
 
     with pytest.raises(ValueError, match=message):

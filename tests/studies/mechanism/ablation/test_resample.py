@@ -26,7 +26,7 @@ from tests.studies.mechanism.ablation.conftest import (
 
 ANSWER = TokenizedAnswer(ids=IDS, start=8)
 LONGER = TokenizedAnswer(ids=(7, 30, *IDS[:3], 45, 2, *IDS[5:]), start=10)
-"""Another prompt of two tokens more, with the same token before the same answer."""
+"""A prompt with two more tokens, with the same token before the same answer."""
 
 
 def llama(seed, **options):
@@ -41,7 +41,7 @@ def resampled(model, answer, source, *, of=None, **options):
 
 @pytest.mark.parametrize("unit", ["head", "kv_group", "attention"])
 @pytest.mark.parametrize("positions", ["all", "answer", "last"])
-def test_own_values_change_nothing(unit, positions):
+def test_values_of_the_same_text_change_nothing(unit, positions):
     prepared = prepare_model(tiny("llama"), unit=unit)
 
     scores = resampled(prepared, ANSWER, ANSWER, positions=positions)
@@ -54,7 +54,7 @@ def test_own_values_change_nothing(unit, positions):
 
 @pytest.mark.parametrize("unit", ["head", "attention"])
 @pytest.mark.parametrize(("answer", "source"), [(ANSWER, LONGER), (LONGER, ANSWER)])
-def test_all_components_give_the_other_condition_exactly(unit, answer, source):
+def test_all_components_replaced_equal_the_other_condition(unit, answer, source):
     model = tiny("llama")
     prepared = prepare_model(model, unit=unit)
 
@@ -65,12 +65,12 @@ def test_all_components_give_the_other_condition_exactly(unit, answer, source):
 
 
 NUMBERED = {"gpt2", "gpt_neo", "opt"}
-"""They tell positions by number, so prompts of unequal length differ beyond components."""
+"""They have absolute positions, so prompts of unequal length also differ in the embeddings."""
 
 
 @pytest.mark.parametrize("unit", ["head", "attention"])
 @pytest.mark.parametrize("name", sorted(ARCHITECTURES.keys() - NUMBERED))
-def test_both_seams_hold_in_every_architecture(name, unit):
+def test_both_cuts_are_exact_in_every_architecture(name, unit):
     prepared = prepare_model(tiny(name), unit=unit)
 
     scores = resampled(prepared, ANSWER, LONGER, readout="log_probability")
@@ -79,8 +79,8 @@ def test_both_seams_hold_in_every_architecture(name, unit):
     assert scores.floor == pytest.approx(expected, abs=1e-4)
 
 
-def test_between_two_models_the_seam_behind_the_projection_is_exact():
-    """Two models of which only the layers differ."""
+def test_cut_after_the_projection_is_exact_between_two_models():
+    """The two models differ only in their layers."""
     ours, theirs = llama(3), llama(4)
     shared = {name: one for name, one in ours.state_dict().items() if ".layers." not in name}
     theirs.load_state_dict(theirs.state_dict() | shared)
@@ -102,7 +102,7 @@ def test_between_two_models_the_seam_behind_the_projection_is_exact():
 
 
 @pytest.mark.parametrize("unit", ["head", "attention"])
-def test_the_last_position_alone_is_changed_at_last(unit):
+def test_positions_last_changes_only_the_last_position(unit):
     model = tiny("gpt2")
     prepared = prepare_model(model, unit=unit)
     mlp = model.transformer.h[0].mlp
@@ -124,7 +124,7 @@ def test_the_last_position_alone_is_changed_at_last(unit):
     assert np.abs(scores.ablated[1:] - whole.ablated[1:]).max() > 1e-3
 
 
-def test_a_planted_head_carries_the_answer():
+def test_planted_head_determines_the_answer():
     # The head copies the subject to its object after SHORT, and reads nothing after LONG.
     prepared = prepare_model(planted([(1, 2, SHORT)]))
     names = [component.name for component in prepared.map.components]
@@ -144,7 +144,7 @@ def test_a_planted_head_carries_the_answer():
         assert floor.floor[0] < restored.floor[0] - 1.0
 
 
-def test_values_of_another_shape_are_refused():
+def test_values_of_another_shape_raise_an_error():
     prepared = prepare_model(tiny("llama"))
     deeper = prepare_model(llama(3, num_hidden_layers=3))
 
