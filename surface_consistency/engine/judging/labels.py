@@ -365,7 +365,7 @@ def error_of_counts(row: Mapping[Any, Any] | None, kind: str) -> JudgeError:
     try:
         error = JudgeError(**{name: int(row[name]) for name in names})
     except ValueError as reason:
-        raise ValueError(f"of the {kind} answers {reason}; label more of them") from reason
+        raise ValueError(f"{kind} answers: {reason}; label more of them") from reason
     if error.sensitivity + error.specificity <= 1.0:
         raise ValueError(
             f"on {kind} answers the judge is no better than chance (sensitivity "

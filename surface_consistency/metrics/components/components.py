@@ -206,10 +206,6 @@ def _share(name: str, part: int, whole: int) -> float:
     return math.nan
 
 
-# A sum such as 0.5 + 0.3 + 0.1 must reach 0.9.
-_ROUNDING = 1e-12
-
-
 @dataclass(frozen=True, slots=True)
 class MinimalComponentsResult(NoTruthValue):
     """Result of `minimal_components`."""

@@ -149,7 +149,7 @@ def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judgin
     assert not run.labels.exists()
     # Few labels leave the scores uncorrected.
     labels.write_text(f"{columns}\n{ids},1\n")
-    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: of the canonical answers"):
+    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: canonical answers: "):
         score_run(run, scoring=RuleScoring(labels=labels))
     assert not (run.checks / "corrected.csv").exists()
 
