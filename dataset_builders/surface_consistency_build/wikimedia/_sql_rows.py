@@ -56,8 +56,7 @@ class RowReader:
         self._builder = builder
 
     def read_stretch(self) -> Literal["more", "over", "cut off"]:
-        """Read rows; return "over" after the INSERT's last row, "cut off" if the dump ends before
-        it.
+        """Read rows; return "over" after the INSERT's last row, "cut off" if the dump ends earlier.
 
         An invalid row raises `DumpFaultError`; the rows before it have been added.
         """

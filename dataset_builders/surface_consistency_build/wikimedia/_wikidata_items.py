@@ -215,8 +215,7 @@ class _BlockReader:
         return self._stream.ends_in_line(n_bytes, self._n_lines + 1, self._offset)
 
     def _line_by_line(self, block: bytes) -> tuple[list[Entity], tuple[str, int] | None]:
-        """Decode lines until one is not an entity; used for damaged blocks and those without
-        commas."""
+        """Decode lines until one is not an entity; for damaged blocks and those without commas."""
         entities: list[Entity] = []
         offset = self._offset
         for number, line in enumerate(block.split(b"\n"), self._n_lines + 1):

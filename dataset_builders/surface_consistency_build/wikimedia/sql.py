@@ -62,8 +62,7 @@ class _SqlReader:
                 raise DumpFaultError("the dump ends within a statement")
 
     def _check_end(self) -> None:
-        """Reject a dump that ends with a statement, but lacks the end marker that its start
-        implies."""
+        """Reject a dump that ends with a statement, without the end marker implied by its start."""
         end = self._window.end
         if end == "lacking" and not self._stream.is_truncated:
             raise DumpFaultError(

@@ -172,8 +172,7 @@ class SiteInfo:
         return CANONICAL_NAMESPACES.get(wanted, 0)
 
     def _capital(self, name: str, number: int) -> str:
-        """Capitalise the first letter, if the namespace does so and the capital is a single
-        letter."""
+        """Capitalise the first letter, if the namespace does so and the capital is one letter."""
         if number in self.case_sensitive or not name or "\u10d0" <= name[0] <= "\u10ff":
             return name
         large = name[0].upper()

@@ -47,14 +47,14 @@ def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
     assert "--overwrite" in said
     assert "read page" not in said
     assert build("--out", out) == 0
-    assert "kept, an earlier start read it" in capsys.readouterr().err
+    assert "reused, an earlier start read it" in capsys.readouterr().err
     assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
     assert (out / "README.md").read_text("utf-8") != card
 
 
 def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
     assert build("--plan") == 0
-    assert "all needed files are there" in capsys.readouterr().out
+    assert "all needed files exist" in capsys.readouterr().out
 
     assert build("--plan", dumps=tmp_path) == 0
     said = capsys.readouterr().out
@@ -161,7 +161,7 @@ def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
     assert build("--plan", dumps=tmp_path) == 0
 
     said = capsys.readouterr().out
-    assert "note: route xml, because the category tables are not there" in said
+    assert "note: route xml, because pages-articles exists and the category tables do not" in said
     assert "note: page views of 2 files are summed" in said
 
 
@@ -176,7 +176,7 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
     more = ("--out", tmp_path / "out", "--quiet")
 
     assert build(*more, dumps=dumps) == 2
-    assert "or keep what came before it with --allow-truncated." in capsys.readouterr().err
+    assert "or keep the data before it with --allow-truncated." in capsys.readouterr().err
     for _ in range(2):
         assert build(*more, "--allow-truncated", dumps=dumps) == 0
         assert f"{cut.name}: " in capsys.readouterr().err

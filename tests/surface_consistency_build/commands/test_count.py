@@ -71,7 +71,7 @@ def test_shards_apart_then_merged(tmp_path, corpus, names, capsys):
     assert main(["count", "merge", str(tmp_path / "out")]) == 2
     assert "1 of 2 shards are not done yet (1)" in capsys.readouterr().err
     assert count("names", corpus, tmp_path / "out", *more, "--shard", 1) == 0
-    assert "all are done: surface-consistency count merge" in capsys.readouterr().out
+    assert "all parts are done: surface-consistency count merge" in capsys.readouterr().out
     assert count("names", corpus, tmp_path / "out", *more, "--shard", 1) == 0
     assert "shard 1 was counted before" in capsys.readouterr().out
     assert main(["count", "merge", str(tmp_path / "out"), "--json"]) == 0
@@ -97,8 +97,8 @@ def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
     assert count("names", corpus, tmp_path / "out", "--names", names) == 0
 
     said = capsys.readouterr().err
-    assert "warning: 1 documents: null text (left out), first at" in said
-    assert "warning: 1 documents: broken line (left out), first at" in said
+    assert "warning: 1 documents: null text (excluded), first at" in said
+    assert "warning: 1 documents: broken line (excluded), first at" in said
 
 
 NAMED = ("--names", "names.csv")
@@ -172,4 +172,6 @@ def test_half_a_character_is_refused_by_file_and_line(tmp_path, capsys, command,
 
     assert main(["count", command, *words]) == 2
 
-    assert re.search(r"rows\.jsonl:1: .* holds half a character; mend it", capsys.readouterr().err)
+    assert re.search(
+        r"rows\.jsonl:1: .* contains a lone surrogate; correct or omit it", capsys.readouterr().err
+    )

@@ -78,7 +78,7 @@ def test_every_fault_is_counted_and_placed(tmp_path):
     once = dict.fromkeys(("null text", "no text field", "text of another type", "NUL"), 1)
     assert report.faults == once | {"broken line": 2, "invalid UTF-8": 2}
     assert report.places["null text"] == [f"{path.resolve()}:byte 17"]
-    assert "1 documents: null text (left out), first at" in report.lines()[0]
+    assert "1 documents: null text (excluded), first at" in report.lines()[0]
 
 
 def test_lines_of_parts_are_those_of_the_file_wherever_it_is_cut(tmp_path):
@@ -140,7 +140,7 @@ def test_cut_files_are_named_or_counted_as_far_as_they_go(tmp_path, packed):
         texts_of(path)
     texts, report = texts_of(path, allow_truncated=True)
     assert report.truncated == [str(path.resolve())]
-    assert "ended early; what came before was counted" in report.lines()[-1]
+    assert "ended early; the data before that was counted" in report.lines()[-1]
     assert len(texts) < 200_000
 
 
@@ -180,9 +180,9 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
 
     assert names == ["a.jsonl", "b.json.gz", "c.txt"]
     assert [path.name for path in corpus_files(str(tmp_path / "*.jsonl"))] == ["a.jsonl"]
-    with pytest.raises(SourceNotFoundError, match=r"no documents at .*nothing"):
+    with pytest.raises(SourceNotFoundError, match=r"no documents at .*contains no files"):
         corpus_files(str(tmp_path / "nothing*"))
-    with pytest.raises(DataError, match=r"cannot read .*d\.csv; the kinds are"):
+    with pytest.raises(DataError, match=r"cannot read .*d\.csv; the known formats are"):
         corpus_files(tmp_path / "d.csv")
 
 
@@ -190,7 +190,7 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
     ("name", "content", "message"),
     [
         ("a.parquet", b"PAR1 but no more", r"a\.parquet: cannot be read as Parquet"),
-        ("a.jsonl", b'{"body": "x"}\n' * 3, "none of 3 lines is an object with the field 'text'"),
+        ("a.jsonl", b'{"body": "x"}\n' * 3, "no line of 3 is an object with the field 'text'"),
         ("a.jsonl.gz", b"", r"a\.jsonl\.gz is cut off or damaged \(the file is empty"),
         *(
             (f"a.jsonl{packed}", LINES * 20, rf"a\.jsonl{packed}: the name says .*right suffix")
@@ -211,7 +211,9 @@ def test_columns_and_shares_that_cannot_be(tmp_path):
     empty.write_bytes(b"")
     with pytest.raises(DataError, match=r"b\.parquet has no column 'text'; it has body"):
         texts_of(path)
-    with pytest.raises(DataError, match="row 0: no 'key', by which documents are sampled"):
+    with pytest.raises(
+        DataError, match="row 0: field 'key' not found, by which documents are sampled"
+    ):
         texts_of([{"text": "a"}], sample=0.5, id="key")
     for sample in (0.0, -0.1, 1.5):
         with pytest.raises(ValueError, match="sample must be above 0 and at most 1"):

@@ -101,7 +101,7 @@ def test_what_is_no_local_index_is_refused(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"there is no tokenized\.0"):
         LocalIndex(tmp_path)
     write_tokens(tmp_path, DOCUMENTS)
-    with pytest.raises(SourceNotFoundError, match=r"has no table\.0 beside it"):
+    with pytest.raises(SourceNotFoundError, match=r"table\.0 not found next to .*tokenized\.0"):
         LocalIndex(tmp_path)
     write_index(tmp_path, DOCUMENTS)
     path = tmp_path / "table.0"

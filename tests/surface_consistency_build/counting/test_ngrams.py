@@ -85,7 +85,7 @@ def test_parts_add_up_and_other_instances_are_refused():
     first.add(second.counts)
 
     assert first.counts.tolist() == [1, 3]
-    with pytest.raises(ValueError, match="counts must be of 2 n-grams, those of the same"):
+    with pytest.raises(ValueError, match="counts must have 2 n-grams, those of the same"):
         first.add(np.zeros(3, dtype=np.int64))
     assert [len(row) for row in NgramCounter(["a b c d e f g h", "a b", ""]).result()] == [2, 0, 0]
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):

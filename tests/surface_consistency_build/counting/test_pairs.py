@@ -55,10 +55,10 @@ def test_counts_agree_with_loops(documents):
 @pytest.mark.parametrize(
     ("pairs", "options", "error", "message"),
     [
-        ([], {}, DataError, "there are no pairs to count"),
+        ([], {}, DataError, "no pairs to count"),
         ([("Q90", "Q90")], {}, DataError, "the pair of 'Q90' with itself cannot be counted"),
-        ([("Q90", "Q1")], {}, DataError, "needs names of 'Q1', and the table has none"),
-        (PAIRS, {"occurrences": "all"}, ValueError, "occurrences must be one of longest, bounded"),
+        ([("Q90", "Q1")], {}, DataError, "needs names of 'Q1', which the table lacks"),
+        (PAIRS, {"occurrences": "all"}, ValueError, "occurrences must be longest or bounded"),
     ],
 )
 def test_pairs_that_cannot_be_counted(pairs, options, error, message):

@@ -194,7 +194,9 @@ def test_another_corpus_is_refused_with_the_file(tmp_path, corpus):
     with pytest.raises(RunError, match=r"2\.jsonl changed since the run was planned"):
         run.run_all(n_workers=1)
     (corpus / "2.jsonl").unlink()
-    with pytest.raises(SourceNotFoundError, match=r"2\.jsonl is gone since the run was planned"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"2\.jsonl was deleted since the run was planned"
+    ):
         run.run_all(n_workers=1)
 
 
@@ -220,7 +222,7 @@ def test_broken_inputs_of_a_run_are_named(tmp_path, corpus, name):
     (file,) = (tmp_path / "counts" / "inputs").glob(name)
     file.write_bytes(file.read_bytes()[:-9])
 
-    with pytest.raises(DataError, match=rf"{file.name} cannot be read .*; count anew in another"):
+    with pytest.raises(DataError, match=rf"{file.name} cannot be read .*; count again in another"):
         CountRun.open(tmp_path / "counts").run(0)
     SurfaceTable.from_records(NAMES[1:]).save(tmp_path / "counts" / "inputs")
     with pytest.raises(RunError, match="inputs was changed since the run was planned"):
@@ -394,9 +396,9 @@ def test_a_tokenizer_of_a_model(tmp_path, corpus):
     with pytest.raises(RunError, match=r"tokenizer was [0-9a-f]{12}, now"):
         plan(tmp_path, corpus, task)
     file.write_text("{}")
-    with pytest.raises(DataError, match=r"tokenizer\.json is no tokenizer"):
+    with pytest.raises(DataError, match=r"tokenizer\.json is not a tokenizer"):
         NgramTask({"a": "b"}, NgramSettings(tokenizer=str(file))).counter()
-    with pytest.raises(SourceNotFoundError, match=r"no tokenizer .*none"):
+    with pytest.raises(SourceNotFoundError, match=r"tokenizer .*none.* not found"):
         NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter()
 
 

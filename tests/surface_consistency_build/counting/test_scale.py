@@ -95,13 +95,15 @@ def test_a_filter_before_the_count_keeps_documents_out(planned, tmp_path):
 
 
 def test_who_reads_the_documents_stands_in_the_plan(planned, tmp_path):
-    with pytest.raises(DataError, match="reads its documents itself; put no reader before it"):
+    with pytest.raises(DataError, match="reads its documents; remove the reader before it"):
         CountStep(planned.folder)(iter([Document("a document")]))
-    with pytest.raises(DataError, match="adds what CountStep counted; put no reader before it"):
+    with pytest.raises(
+        DataError, match="adds the counts of CountStep; remove the reader before it"
+    ):
         MergeStep(planned.folder)(iter(["a document"]))
     assert len(planned.missing()) == N_SHARDS
     given = CountRun.plan_documents(tmp_path / "given", planned.task, shards=2)
-    with pytest.raises(DataError, match="of documents that are given; put a reader before"):
+    with pytest.raises(DataError, match="of given documents; put a reader before"):
         CountStep(given.folder)(None, world_size=2)
     with pytest.raises(DataError, match=r"has 2 shards.*there are 3 tasks; start as many"):
         CountStep(given.folder)(iter(()), world_size=3)

@@ -64,14 +64,14 @@ def test_tables_of_many_chunks_are_those_of_one(monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "there are no names to count"),
+        ([], "no names to count"),
         ([("Q1", "a"), ("Q1", " \n")], "row 2: the surface of 'Q1' is empty"),
         ([("Q1", None)], "row 1: surface must be a text, got None"),
         ([("", "a")], "row 1: entity_id must be a text, got ''"),
         ([("Q1", "a", "name")], "row 1: role must be one of canonical, redirect"),
-        ([("Q1", "a\x00b")], "holds a control character or half a character"),
-        ([("Q1", "a\ud800")], "holds a control character or half a character"),
-        ([("Q\ud800", "a")], r"row 1: 'Q\\ud800' holds half a character; mend it"),
+        ([("Q1", "a\x00b")], "contains a control character or a lone surrogate"),
+        ([("Q1", "a\ud800")], "contains a control character or a lone surrogate"),
+        ([("Q\ud800", "a")], r"row 1: 'Q\\ud800' contains a lone surrogate; correct or omit it"),
     ],
 )
 def test_rows_that_cannot_be_counted(rows, message):
@@ -84,7 +84,7 @@ def test_missing_columns_and_files(tmp_path):
         SurfaceTable.from_records([{"entity_id": "Q1"}])
     with pytest.raises(ColumnNotFoundError, match="no column surface; it has entity_id"):
         SurfaceTable.from_frame(pd.DataFrame({"entity_id": ["Q1"]}))
-    with pytest.raises(SourceNotFoundError, match="no table of names"):
+    with pytest.raises(SourceNotFoundError, match="table of names .* not found"):
         SurfaceTable.read(tmp_path / "none.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"no")
     with pytest.raises(DataError, match=r"broken\.parquet: cannot be read as Parquet"):

@@ -116,7 +116,7 @@ def test_pages_of_old_exports_take_the_namespace_from_the_title(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<html><body>404</body></html>", "no MediaWiki export, its root is <html>"),
+        ("<html><body>404</body></html>", "not a MediaWiki export, its root is <html>"),
         ('<mediawiki version="0.11"><page><title>A</title></page></mediawiki>', "without title or"),
         ("<mediawiki><page><title>A</title><id>x</id></page></mediawiki>", "id 'x' at plain byte"),
     ],

@@ -159,7 +159,7 @@ def test_lines_read_at_once_agree_with_lines_read_one_by_one(tmp_path, monkeypat
     ("text", "project", "error", "message"),
     [
         *(
-            (text, "en.wikipedia", DataError, "no pageview_complete file; it starts with")
+            (text, "en.wikipedia", DataError, "not a pageview_complete file; it starts with")
             for text in ("<html>\n<body>\n", "[\n{}\n]\n", "en Main_Page 242 47377\n", "x" * 99)
         ),
         *(

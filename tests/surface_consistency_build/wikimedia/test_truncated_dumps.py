@@ -56,7 +56,7 @@ KINDS = {
 
 
 def outcome(read, path):
-    """Read a file: its rows, or None where it is refused, and whether its end is unmarked."""
+    """Read a file: its rows, or None where it is rejected, and whether its end is unmarked."""
     seen: list[ReadProgress] = []
     try:
         rows = read(path, progress=seen.append)
@@ -109,7 +109,7 @@ def test_what_came_before_a_cut_is_kept_where_allowed(tmp_path, data_files, kind
     place = whole.rindex(b"),(") if kind == "sql" else len(whole) * 2 // 3
     path.write_bytes(whole[: place + 5])
 
-    with pytest.warns(DataWarning, match=r"dump: .*; what came before is kept") as caught:
+    with pytest.warns(DataWarning, match=r"dump: .*; the data before it is kept") as caught:
         rows = read(path, allow_truncated=True)
 
     assert len(caught) == 1
@@ -122,7 +122,7 @@ def test_a_torn_line_of_views_is_named(tmp_path, data_files):
     whole = plain_of(data_files / KINDS["pageviews"][1])
     path.write_bytes(whole[:-4])
 
-    torn = r"last line has no line feed, so it is torn: .* at plain byte"
+    torn = r"last line has no line feed, so it is incomplete: .* at plain byte"
     with pytest.raises(DataError, match=torn):
         views(path)
 
@@ -154,7 +154,7 @@ def test_of_a_compact_dump_nobody_can_tell(tmp_path):
 
     assert n_rows == 2
     assert seen[-1].is_end_unmarked
-    unmarked = r"no '-- Dump completed' marks its end.*--require-end-mark"
+    unmarked = r"no '-- Dump completed' as an end marker.*--require-end-mark"
     with pytest.raises(DataError, match=unmarked):
         list(read_sql(path, ["a"], require_end_mark=True))
     packed = tmp_path / "t.sql.gz"
@@ -170,9 +170,9 @@ def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_
     path.write_bytes(plain_of(data_files / KINDS["pageviews"][1]))
 
     assert len(items(lines)) == 20
-    with pytest.raises(DataError, match=r"in no array mark no end.*--require-end-mark"):
+    with pytest.raises(DataError, match=r"outside an array have no end marker.*--require-end-mark"):
         items(lines, require_end_mark=True)
-    with pytest.raises(DataError, match=r"pageview files mark no end.*--require-end-mark"):
+    with pytest.raises(DataError, match=r"pageview files have no end marker.*--require-end-mark"):
         views(path, require_end_mark=True)
     array = tmp_path / "array.json"
     array.write_bytes(whole)
@@ -221,7 +221,9 @@ def test_a_document_type_is_refused(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_text('<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "utf-8")
 
-    with pytest.raises(DataError, match=r"dump.xml: no MediaWiki export, it has a document type"):
+    with pytest.raises(
+        DataError, match=r"dump.xml: not a MediaWiki export, it has a document type"
+    ):
         titles(path)
 
 
@@ -229,16 +231,16 @@ def test_long_ids_and_deep_nesting_in_an_entity_are_named(tmp_path):
     path = tmp_path / "dump.json"
     for digits in (19, 5_000):
         path.write_text('[\n{"id":"Q1"},\n{"id":"Q%s","labels":{}}\n]\n' % ("9" * digits))
-        long = rf"dump\.json: no item has the id Q9+\.\.\. of {digits + 1:,}"
+        long = rf"dump\.json: the id Q9+\.\.\. of {digits + 1:,}"
         with pytest.raises(DataError, match=long):
             items(path)
     deep = b"[" * 100_000 + b"]" * 100_000
     path.write_bytes(b'[\n{"id":"Q1","labels":{},"x":1},\n{"id":"Q2","x":%b}\n]\n' % deep)
 
-    named = r"line 3 is no Wikidata entity .* at plain byte 33, after 1 "
+    named = r"line 3 is not a Wikidata entity .* at plain byte 33, after 1 "
     with pytest.raises(DataError, match=named):
         items(path)
-    with pytest.warns(DataWarning, match="line 3 is no Wikidata entity"):
+    with pytest.warns(DataWarning, match="line 3 is not a Wikidata entity"):
         assert items(path, allow_truncated=True) == ["Q1"]
 
 

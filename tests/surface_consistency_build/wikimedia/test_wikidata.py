@@ -198,9 +198,11 @@ def test_malformed_line_is_named(tmp_path, line, message):
     path.write_text(f"[\n{A},\n{B},\n{line},\n{A}\n]\n")
     place = rf"at plain byte {len(A + B) + 6:,}, after 2 items"
 
-    with pytest.raises(DataError, match=rf"e\.json: line 4 is no Wikidata .*{message}.* {place}"):
+    with pytest.raises(
+        DataError, match=rf"e\.json: line 4 is not a Wikidata .*{message}.* {place}"
+    ):
         read(path)
-    with pytest.warns(DataWarning, match="line 4 is no Wikidata entity"):
+    with pytest.warns(DataWarning, match="line 4 is not a Wikidata entity"):
         assert ids(read(path, allow_truncated=True)) == [1, 2]
 
 
@@ -215,7 +217,7 @@ def test_malformed_line_far_in_a_dump_is_named(tmp_path, separator):
     path.write_text(separator.join(lines), encoding="utf-8")
     offset = len(separator.join(lines[:8_000])) + len(separator)
 
-    named = rf"line 8,001 is no .* at plain byte {offset:,}, after 8,000 items"
+    named = rf"line 8,001 is not a .* at plain byte {offset:,}, after 8,000 items"
     with pytest.raises(DataError, match=named):
         read(path)
 

@@ -84,13 +84,13 @@ def asking(relation, **wordings):
     ("fields", "message"),
     [
         ({}, "needs uncategorised = true"),
-        ({"categories": {"X": "from books"}}, "none of the 33 redirect categories"),
+        ({"categories": {"X": "from books"}}, "not one of the 33 redirect categories"),
         ({"uncategorised": True, "relations": ["spouse"]}, "distinct names of occupation"),
         ({"uncategorised": True, "relations": []}, "got none"),
         ({"uncategorised": True, "relations": ["sport", "sport"]}, "one or more distinct"),
         ({"uncategorised": True, "question_templates": ["short"]}, "no question template 'short'"),
         ({"uncategorised": True, "question_templates": []}, "at least one wording"),
-        (asking("sport", original="Which?"), "must hold {} exactly once"),
+        (asking("sport", original="Which?"), "must contain {} exactly once"),
         (
             asking("sport", original="Quel sport, {}?"),
             r"1 questions are given, and 31 would be in English \(the first is the 'original' "
@@ -100,7 +100,7 @@ def asking(relation, **wordings):
             asking("captial", original="{}?"),
             "questions are given for 'captial', which is not a rel",
         ),
-        (asking("capital", orignal="{}?"), "the wording 'orignal' of 'capital' is not asked"),
+        (asking("capital", orignal="{}?"), "the wording 'orignal' of 'capital' is not used"),
         ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
         ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
     ],
@@ -159,7 +159,7 @@ UNSORTED = r"a\.toml: a wiki without categories and templates needs uncategorise
         ("a.json", "[]", "a table of fields"),
         ("a.toml", 'base = "xxwiki"', "base must be one of enwiki"),
         ("a.toml", 'name = "x"', "a.toml: field 'wiki': Field required"),
-        ("a.toml", f"{ENWIKI}relation = 1", "'relation': there is no such field; the field"),
+        ("a.toml", f"{ENWIKI}relation = 1", "'relation': unknown field; the field"),
         ("a.toml", f"{ENWIKI}uncategorised = 7", "'uncategorised': .* got 7"),
         ("a.toml", 'base = "jawiki"\nuncategorised = false', UNSORTED),
     ],

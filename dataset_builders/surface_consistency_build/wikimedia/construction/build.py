@@ -44,8 +44,7 @@ _MAY_BE_EMPTY = frozenset({"read page_props", "names"})
 
 
 class BuildResources(TypedDict, total=False):
-    """Resources of a build, handling of damaged dumps; rows of complete dumps do not depend on
-    them."""
+    """Resources of a build and handling of damaged dumps; no effect on rows of complete dumps."""
 
     memory_limit: str
     """Memory for DuckDB, "2GB" by default; further data spill to the work folder."""

@@ -142,7 +142,7 @@ def test_progress_tells_bytes_and_steps(dumps, tmp_path):
         ({}, {"wikidata": None}, ValueError, "must give `wikidata`"),
         ({}, {"pageviews": ()}, ValueError, "must give `pageviews`"),
         ({}, {"linktarget": None}, SourceNotFoundError, "give the linktarget dump"),
-        ({}, {"page": Path("page.sql.gz")}, SourceNotFoundError, "there is no dump"),
+        ({}, {"page": Path("page.sql.gz")}, SourceNotFoundError, "dump .* not found"),
     ],
 )
 def test_build_rejects_options_and_missing_dumps(options, missing, error, message, dumps, tmp_path):

@@ -135,7 +135,7 @@ def test_no_view_counts_twice(folder):
     assert [path.name for path in twice.files.pageviews] == ["pageviews-202401-user.bz2"]
     fill(folder, "pageviews-202401-user")
     both = replace(files, pageviews=(*files.pageviews, folder / "pageviews-202401-user"))
-    with pytest.raises(ValueError, match="two dumps are called pageviews-202401-user"):
+    with pytest.raises(ValueError, match="two dumps have the name pageviews-202401-user"):
         both.check_paths()
 
 
@@ -185,7 +185,7 @@ def test_english_questions_about_another_language_are_said(tmp_path):
 @pytest.mark.parametrize(
     ("place", "wiki", "options", "error", "message"),
     [
-        ("none", "enwiki", {}, SourceNotFoundError, "give the folder that holds the dumps"),
+        ("none", "enwiki", {}, SourceNotFoundError, "give the folder of the dumps"),
         ("", "jawiki", {"route": "sql"}, ValueError, "'jawiki' maps no categories, so the route"),
         *(
             ("", "enwiki", {"months": [month]}, ValueError, f"be like '202401'.*got '{month}'")

@@ -71,9 +71,9 @@ def test_redirects_through_another_namespace_go(tiny):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"links": ()}, "step 'categories' left none: in none of the categories"),
-        ({"redirects": ()}, "step 'instances' left none: the subject has no redirect surface"),
-        ({"redirects": ((3, 0, "Ann_Lee", "fr", ""),)}, "'resolve' left none: leads to another"),
+        ({"links": ()}, "step 'categories' kept none: in none of the categories"),
+        ({"redirects": ()}, "step 'instances' kept none: the subject has no redirect surface"),
+        ({"redirects": ((3, 0, "Ann_Lee", "fr", ""),)}, "'resolve' kept none: leads to another"),
     ],
 )
 def test_build_names_what_went_last(tiny, parts, message):
@@ -145,12 +145,12 @@ def read_stamps(work):
 
 def test_cut_off_dump_is_counted_and_only_it_is_read_again(cut):
     """What was read without the permission counts with it; a restart warns as the first start."""
-    with pytest.raises(DataError, match=r"line 4 is no Wikidata entity .* after 2 items"):
+    with pytest.raises(DataError, match=r"line 4 is not a Wikidata entity .* after 2 items"):
         cut.build()
     work = cut.folder.with_name("work")
     before = read_stamps(work)
 
-    with pytest.warns(DataWarning, match="what came before is kept"):
+    with pytest.warns(DataWarning, match="the data before it is kept"):
         first = cut.build(allow_truncated=True)
     after = read_stamps(work)
     with pytest.warns(DataWarning, match="an earlier start read it"):
@@ -165,11 +165,11 @@ def test_cut_off_dump_is_counted_and_only_it_is_read_again(cut):
         ("dumps read to their end", 1, 0),
     ]
     where = (
-        r"wikidata\S* is cut off or damaged near byte [\d,]+ of [\d,]+; what came before is kept"
+        r"wikidata\S* is cut off or damaged near byte [\d,]+ of [\d,]+; the data before it is kept"
     )
     assert re.fullmatch(where, lines[1].reason)
     assert second.attrition == first.attrition
-    with pytest.raises(DataError, match="line 4 is no Wikidata entity"):
+    with pytest.raises(DataError, match="line 4 is not a Wikidata entity"):
         cut.build()
 
 
@@ -184,8 +184,8 @@ def test_plain_dumps_without_an_end_mark_are_counted_or_refused(tiny):
     tables = ("page", "redirect", "page_props", "linktarget", "categorylinks")
     steps = {f"read {name}" for name in (*tables, "pageviews-202401-user")}
     assert told.keys() == steps & {count.step for count in counts}
-    assert re.search(r"page.sql is not packed and has no mark at its end", told["read page"])
-    assert any("1 pageview files are not packed" in note for note in plan.notes)
+    assert re.search(r"page.sql is not compressed and has no end marker", told["read page"])
+    assert any("1 pageview files are not compressed" in note for note in plan.notes)
     with pytest.raises(DataError, match=r"page\.sql: .*--require-end-mark"):
         tiny.build(require_end_mark=True)
 

@@ -81,8 +81,8 @@ def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
     ("items", "message"),
     [
         ([fact(1, "Q1", "A"), fact(1, "Q2", "B")], "'1' is given twice"),
-        ([fact(1, "Q1", "A", relation="spouse")], "relation 'spouse' is none of enwiki's"),
-        ([fact(1, "Q1", "Nobody")], "step 'facts' left none: the subject has no article"),
+        ([fact(1, "Q1", "A", relation="spouse")], "relation 'spouse' is not one of enwiki's"),
+        ([fact(1, "Q1", "Nobody")], "step 'facts' kept none: the subject has no article"),
     ],
 )
 def test_augment_rejects_facts(items, message, dumps, tmp_path):

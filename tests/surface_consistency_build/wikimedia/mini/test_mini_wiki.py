@@ -145,7 +145,7 @@ def test_release_v0_1_0_has_no_religion_and_one_wording(sql_build, build):
     for row in (*wanted, *got):
         del row["triplet_id"]
     assert got == wanted
-    assert removed(result, "claims") == {"another relation, or said twice": 3}
+    assert removed(result, "claims") == {"another relation, or a repeated claim": 3}
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -167,7 +167,9 @@ def test_unambiguous_objects_leave_shared_names_out(sql_build, build):
     reason = "the object's canonical surface is shared by several entities"
 
     assert removed(result, "candidates") == {**removed(sql_build, "candidates"), reason: 1}
-    assert removed(result, "sample") == {"another right object of the question is the gold one": 1}
+    assert removed(result, "sample") == {
+        "another correct object of the question is the gold one": 1
+    }
     got, wanted = [shown(row) for row in result.rows()], list(expected_rows())
     for row in (*got, *wanted):
         del row["triplet_id"]
