@@ -18,7 +18,7 @@ from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
 from surface_consistency_build.counting import tasks
 from surface_consistency_build.counting.runs import CorpusSettings, CountResult, CountRun
-from surface_consistency_build.counting.surfaces import SurfaceTable, refuse_half_characters
+from surface_consistency_build.counting.surfaces import SurfaceTable, reject_lone_surrogates
 from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, count_link_rows
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def _ngrams(
             raise DataError(
                 f"{place}: the instance {shown(given[0])} occurs twice; ids must be distinct"
             )
-        refuse_half_characters(place, str(given[0]), given[1])
+        reject_lone_surrogates(place, str(given[0]), given[1])
         instances[str(given[0])] = given[1]
     if not instances:
         raise DataError(f"{source.data} contains no instances")
@@ -237,7 +237,7 @@ def _ngrams(
     if index is None:
         _count(task, out, _corpus(corpus), work, as_json=json)
         return
-    _refuse_corpus(corpus)
+    _reject_corpus(corpus)
     from surface_consistency.runs.files import claim_files, output_folder, write_json
     from surface_consistency_build.counting.indexes import lookup_counts, open_index
 
@@ -279,7 +279,7 @@ def _link(
     """
     table, instances, _ = source.task_inputs
     if given is not None:
-        _refuse_corpus(corpus)
+        _reject_corpus(corpus)
         if given.endswith(".npz"):
             _look_up(given, source, out, as_json=json)
         else:
@@ -298,7 +298,7 @@ def _corpus(corpus: CorpusSettings | None) -> CorpusSettings:
     return corpus
 
 
-def _refuse_corpus(corpus: CorpusSettings | None) -> None:
+def _reject_corpus(corpus: CorpusSettings | None) -> None:
     """Reject a corpus if counts are looked up in an index."""
     if corpus is not None:
         raise ValueError("give either `corpus` or --from, not both")
@@ -411,7 +411,7 @@ def _merge(
     folder: Annotated[Path, Parameter(help="Folder of the count.")], *, json: Json = False
 ) -> None:
     """Merge the partial counts of a run, and write its tables."""
-    _tell(CountRun.open(folder).merge(), as_json=json)
+    _print_result(CountRun.open(folder).merge(), as_json=json)
 
 
 def _count(
@@ -422,7 +422,7 @@ def _count(
         run = CountRun.plan(out, task, corpus, shard=work.shard)
         if work.shard is None:
             run.run_all(n_workers=work.workers)
-            _tell(run.merge(), as_json=as_json)
+            _print_result(run.merge(), as_json=as_json)
             return
         is_new = run.run(work.shard)
     except DataError as error:
@@ -437,7 +437,7 @@ def _count(
     print(f"shard {work.shard} {done}; {rest}")
 
 
-def _tell(result: CountResult, *, as_json: bool) -> None:
+def _print_result(result: CountResult, *, as_json: bool) -> None:
     """Print the counts, and the problems with documents."""
     report = result.report
     for line in report.lines():
@@ -490,7 +490,7 @@ def _text_cells(
             raise DataError(
                 f"{place}: {what} needs {' and '.join(columns)}; it has {first_names(row)}"
             )
-        refuse_half_characters(place, *cells)
+        reject_lone_surrogates(place, *cells)
         yield cells, row
 
 

@@ -288,20 +288,20 @@ def build(blob, offsets, classes, rule, table, heads, mask, scratch):
             tag = h & _LOW
             slot = _place(h, size)
             while True:
-                held = table[slot]
-                if held == _U0:
+                stored = table[slot]
+                if stored == _U0:
                     if t == n - 1:
                         table[slot] = (tag << _U32) | (np.uint64(key + 1) << _U1)
                     else:
                         table[slot] = (tag << _U32) | _U1
                     break
-                if held >> _U32 == tag:
+                if stored >> _U32 == tag:
                     if t < n - 1:
-                        table[slot] = held | _U1
+                        table[slot] = stored | _U1
                         break
-                    other = np.int64((held & _LOW) >> _U1) - 1
+                    other = np.int64((stored & _LOW) >> _U1) - 1
                     if other < 0:
-                        table[slot] = held | (np.uint64(key + 1) << _U1)
+                        table[slot] = stored | (np.uint64(key + 1) << _U1)
                         break
                     if _same(blob, first, last, blob, offsets, other):
                         return key
@@ -346,15 +346,15 @@ def _look_up(first, until, n, hashes, flags, table, heads, mask, most_tokens, wa
             chain = _chained(chain, hashes[j], j > t and flags[j] & _SPACED != 0)
             h = _mixed(chain, mask)
             slot = _place(h, size)
-            held = table[slot]
-            while held != _U0 and held >> _U32 != h & _LOW:
+            stored = table[slot]
+            while stored != _U0 and stored >> _U32 != h & _LOW:
                 slot += 1
                 if slot == size:
                     slot = 0
-                held = table[slot]
-            if held == _U0:
+                stored = table[slot]
+            if stored == _U0:
                 break
-            if flags[j] & _ENDS and held & _LOW > _U1:
+            if flags[j] & _ENDS and stored & _LOW > _U1:
                 if n_found == room:
                     return before, t
                 found[n_found, 0] = t
@@ -362,7 +362,7 @@ def _look_up(first, until, n, hashes, flags, table, heads, mask, most_tokens, wa
                 found[n_found, 2] = slot
                 n_found += 1
             j += 1
-            if held & _U1 == _U0 or j >= min(n, t + most_tokens) or flags[j] & _APART:
+            if stored & _U1 == _U0 or j >= min(n, t + most_tokens) or flags[j] & _APART:
                 break
     return n_found, until
 
@@ -379,11 +379,11 @@ def _verify(found, n_found, scratch, buffer, blob, offsets, table, out, n_hits):
         _fetch(blob, np.int64(offsets[np.int64((table[found[k, 2]] & _LOW) >> _U1) - 1]))
     for k in range(n_found):
         start, stop, slot = starts[found[k, 0]], stops[found[k, 1]], found[k, 2]
-        held = table[slot]
-        tag = held >> _U32
-        while held != _U0:
-            key = np.int64((held & _LOW) >> _U1) - 1
-            is_other = held >> _U32 != tag or key < 0
+        stored = table[slot]
+        tag = stored >> _U32
+        while stored != _U0:
+            key = np.int64((stored & _LOW) >> _U1) - 1
+            is_other = stored >> _U32 != tag or key < 0
             if not is_other and _same(buffer, start, stop, blob, offsets, key):
                 out_starts[n_hits] = start
                 out_stops[n_hits] = stop
@@ -393,7 +393,7 @@ def _verify(found, n_found, scratch, buffer, blob, offsets, table, out, n_hits):
             slot += 1
             if slot == size:
                 slot = 0
-            held = table[slot]
+            stored = table[slot]
     return n_hits
 
 

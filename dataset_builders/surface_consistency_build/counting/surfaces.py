@@ -358,7 +358,7 @@ def _checked(number: int, entity: object, surface: object, role: object = "alias
     """Check a row and convert its name to the form for counting."""
     if not (isinstance(entity, str) and entity.strip()):
         raise DataError(f"row {number}: entity_id must be a text, got {shown(entity)}")
-    refuse_half_characters(f"row {number}", entity)
+    reject_lone_surrogates(f"row {number}", entity)
     if role not in SURFACE_ROLES:
         raise DataError(
             f"row {number}: role must be one of {', '.join(SURFACE_ROLES)}, got {shown(role)}"
@@ -381,7 +381,7 @@ def _checked(number: int, entity: object, surface: object, role: object = "alias
     return entity, name, SURFACE_ROLES.index(str(role))
 
 
-def refuse_half_characters(place: object, *texts: str) -> None:
+def reject_lone_surrogates(place: object, *texts: str) -> None:
     """Reject texts that cannot be stored in a file.
 
     Args:

@@ -189,16 +189,16 @@ class NameTask:
 
     def describe(self) -> dict[str, Any]:
         """Return settings and digests of the task, as JSON."""
-        told: dict[str, Any] = {
+        described: dict[str, Any] = {
             "names": self.settings.model_dump(mode="json"),
             "table": self.table.digest,
         }
         if self.pairs:
-            told["together"] = self.pair_settings.model_dump(mode="json")
-            told["pairs"] = _digest(sorted(self.pairs))
+            described["together"] = self.pair_settings.model_dump(mode="json")
+            described["pairs"] = _digest(sorted(self.pairs))
         if self.instances is not None:
-            told["instances"] = _digest(self.instances.astype(str).to_numpy().tolist())
-        return told
+            described["instances"] = _digest(self.instances.astype(str).to_numpy().tolist())
+        return described
 
     def save(self, folder: Path) -> None:
         """Write the task to the folder of the run."""
@@ -281,14 +281,14 @@ class NgramTask:
 
     def describe(self) -> dict[str, Any]:
         """Return settings and digests of the task, as JSON."""
-        told: dict[str, Any] = {
+        described: dict[str, Any] = {
             "ngrams": self.settings.model_dump(mode="json"),
             "instances": _digest(list(self.instances.items())),
         }
         if self.settings.tokenizer is not None:
             file = _tokenizer_file(self.settings.tokenizer)
-            told["tokenizer"] = hashlib.sha256(file.read_bytes()).hexdigest()
-        return told
+            described["tokenizer"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return described
 
     def save(self, folder: Path) -> None:
         """Write the task to the folder of the run."""

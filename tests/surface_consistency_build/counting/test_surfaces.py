@@ -80,11 +80,11 @@ def test_rows_that_cannot_be_counted(rows, message):
 
 
 def test_missing_columns_and_files(tmp_path):
-    with pytest.raises(ColumnNotFoundError, match="row 1 has no surface; it has entity_id"):
+    with pytest.raises(ColumnNotFoundError, match="row 1 lacks surface; it has entity_id"):
         SurfaceTable.from_records([{"entity_id": "Q1"}])
-    with pytest.raises(ColumnNotFoundError, match="no column surface; it has entity_id"):
+    with pytest.raises(ColumnNotFoundError, match="lacks the column surface; it has entity_id"):
         SurfaceTable.from_frame(pd.DataFrame({"entity_id": ["Q1"]}))
-    with pytest.raises(SourceNotFoundError, match="table of names .* not found"):
+    with pytest.raises(SourceNotFoundError, match=r"table of names .* not found"):
         SurfaceTable.read(tmp_path / "none.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"no")
     with pytest.raises(DataError, match=r"broken\.parquet: cannot be read as Parquet"):

@@ -181,8 +181,8 @@ GOOD = b",".join(b"(%d,1,'title %d',0.5,1)" % (number, number) for number in ran
         (b"(1,2,now(),3,4)", r"value 3 is followed by b.\(\)"),
         (b"1,2,'a',3,4)", r"a row should start with '\('"),
         (b"(1,2,'a',3,4) (", "is followed by .* not ',' or ';'"),
-        (b"(1,-2,'a',3,4)", "-2' is outside 0 to"), (b"(x,2,'a',3,4)", "b'x' is not a literal"),
-        (b"('x',2,'a',3,4)", "b'x' is not a number"), (b"(1,2,TRUE,3,4)", "b'TRUE' is not a literal"),
+        (b"(1,-2,'a',3,4)", "-2' is outside 0 to"), (b"(1,2,TRUE,3,4)", "b'TRUE' is not a literal"),
+        (b"('x',2,'a',3,4)", "b'x' is not a number"), (b"(x,2,'a',3,4)", "b'x' is not a literal"),
     ],
 )  # fmt: skip
 def test_read_sql_rejects_broken_rows(tmp_path, bad, message, n_good):
@@ -270,5 +270,5 @@ def test_read_sql_reports_progress_and_can_be_left_early(tmp_path):
         reader = read_sql(path, ["id"])
         assert next(reader).num_rows > 0
         reader.close()
-    with pytest.raises(SourceNotFoundError, match="dump .* not found"):
+    with pytest.raises(SourceNotFoundError, match=r"dump .* not found"):
         read_sql(tmp_path / "page.sql.gz", ["page_id"])

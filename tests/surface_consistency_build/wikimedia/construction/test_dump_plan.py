@@ -147,7 +147,7 @@ def test_missing_table_names_the_date_and_what_is_there_of_another(folder):
 
     assert missing.name == "enwiki-20260101-redirect.sql.gz"
     assert missing.other_dates == ("enwiki-20251201-redirect.sql.gz",)
-    other = r"1 dump file of .*enwiki-20251201-redirect\.sql\.gz is of anoth"
+    other = r"1 dump file of .*enwiki-20251201-redirect\.sql\.gz has another"
     with pytest.raises(SourceNotFoundError, match=other):
         _ = find_dumps(folder, "enwiki").files
 
