@@ -84,7 +84,7 @@ def test_table_is_read_from_files(tmp_path):
     ("tables", "message"),
     [
         ({"facts": [HEAD]}, "has no facts; it needs at least one"),
-        ({"facts": [HEAD, FACT, FACT]}, "stands twice; drop one"),
+        ({"facts": [HEAD, FACT, FACT]}, "occurs twice; drop one"),
         ({"facts": [("s", "r", "o"), FACT]}, "the header must be subject <tab> relation"),
         ({"facts": [HEAD, FACT[:2]]}, "2 cells where 3 are due"),
         ({"facts": [HEAD, ("Rhine", "Mouth", " ")]}, "object is empty; fill it or drop the line"),
@@ -94,7 +94,7 @@ def test_table_is_read_from_files(tmp_path):
         ),
         (
             {"facts": [HEAD, FACT], "noise": [NEAR, ("a", "b", "c", "Elbe", "Mouth")]},
-            r"no fact has subject and relation \('Elbe', 'Mouth'\)",
+            r"no fact has the subject and relation \('Elbe', 'Mouth'\)",
         ),
     ],
 )
@@ -121,5 +121,7 @@ def test_tables_that_cannot_be_are_refused(tmp_path, call, error, message):
     with pytest.raises(DataError, match="has an empty part; fill or drop it"):
         FactTable(name="t", facts=(Triplet("a", "", "c"),))
     for name in ("", ".", "..", "../rivers", "a/b", "/rivers"):
-        with pytest.raises(DataError, match="a table's name must be that of a folder"):
+        with pytest.raises(
+            DataError, match="the name of a table must be valid as the name of a folder"
+        ):
             FactTable(name=name, facts=(FACT,))

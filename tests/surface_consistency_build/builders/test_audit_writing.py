@@ -132,7 +132,7 @@ def test_own_databases_are_deleted_completely(domain, topology):
 
 
 def test_what_cannot_be_written_is_refused(tmp_path, rivers):
-    with pytest.raises(ValueError, match="domains must differ in name"):
+    with pytest.raises(ValueError, match="domains must have distinct names"):
         build_audit_databases(tmp_path, domains=[rivers, rivers])
     with pytest.raises(ValueError, match="topology must be one of"):
         build_audit_databases(tmp_path, domains=[rivers], topologies=["star"])

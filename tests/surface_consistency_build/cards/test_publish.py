@@ -114,9 +114,14 @@ def test_check_push_rejects_what_names_no_repository(repo_id):
     [
         ("README.md", None, SourceNotFoundError, r"has no README\.md"),
         ("README.md", "---\nlicense: mit\n---\n", DataError, "names no data files under configs"),
-        ("v1.0.0/test-*", None, DataError, r"the card names v1\.0\.0/test-\*.*, and no file"),
+        (
+            "v1.0.0/test-*",
+            None,
+            DataError,
+            r"the card names v1\.0\.0/test-\*.*, which does not match",
+        ),
         ("v1.0.0/extra.parquet", "x", DataError, r"match v1\.0\.0/extra\.parquet; remove them"),
-        ("*", None, SourceNotFoundError, "no folder .*out"),
+        ("*", None, SourceNotFoundError, "folder .*out.* not found"),
     ],
 )
 def test_publish_folder_rejects_a_card_that_does_not_fit(folder, name, content, error, message):

@@ -100,7 +100,7 @@ def test_rows_are_built_by_the_same_words(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("", "--out is needed"),
+        ("", "--out is required"),
         ("--out x --push-to name", "repo_id must be owner/name"),
         ("--out x --push-to owner/name", "without a token of the hub"),
         ("--out x --triples 3 --config v2", "has no configuration 'v2'"),
@@ -108,7 +108,7 @@ def test_rows_are_built_by_the_same_words(tmp_path, capsys):
         ("--out x --triples 0", "--triples: input should be greater than or equal to 1"),
         ("--out file", "cannot be a folder"),
         ("--out=", "--out names no folder"),
-        ("--out mine", "holds files that no such build wrote (README.md)"),
+        ("--out mine", "contains files of other origin (README.md)"),
         ("--out x --work file", "work"),
         ("--out x --memory-limit lots", "--memory-limit must be"),
     ],
@@ -147,8 +147,8 @@ def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
 
     assert capsys.readouterr().err.splitlines() == [
         "read page: 0 B of 4.0 GB",
-        "read page: 1.0 GB of 4.0 GB, about 3 h 0 min of reading left",
-        "read redirect: 3.9 GB of 4.0 GB, about 30 s of reading left",
+        "read page: 1.0 GB of 4.0 GB, about 3 h 0 min left for reading",
+        "read redirect: 3.9 GB of 4.0 GB, about 30 s left for reading",
         "step 1/11: 01_views",
     ]
 

@@ -136,7 +136,9 @@ def test_cut_files_are_named_or_counted_as_far_as_they_go(tmp_path, packed):
     content = PACKERS[packed](lines)
     path.write_bytes(content[: len(content) // 2])
 
-    with pytest.raises(DataError, match=rf"a\.jsonl{packed} is cut off or damaged.*fetch it again"):
+    with pytest.raises(
+        DataError, match=rf"a\.jsonl{packed} is cut off or damaged.*download it again"
+    ):
         texts_of(path)
     texts, report = texts_of(path, allow_truncated=True)
     assert report.truncated == [str(path.resolve())]
@@ -193,7 +195,11 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
         ("a.jsonl", b'{"body": "x"}\n' * 3, "no line of 3 is an object with the field 'text'"),
         ("a.jsonl.gz", b"", r"a\.jsonl\.gz is cut off or damaged \(the file is empty"),
         *(
-            (f"a.jsonl{packed}", LINES * 20, rf"a\.jsonl{packed}: the name says .*right suffix")
+            (
+                f"a.jsonl{packed}",
+                LINES * 20,
+                rf"a\.jsonl{packed}: the name ends with .*correct its suffix",
+            )
             for packed in PACKERS
             if packed
         ),

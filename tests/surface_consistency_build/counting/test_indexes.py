@@ -98,7 +98,7 @@ def test_an_index_of_the_published_indexer_is_read(tmp_path):
 
 
 def test_what_is_no_local_index_is_refused(tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"there is no tokenized\.0"):
+    with pytest.raises(SourceNotFoundError, match=r"tokenized\.0 not found"):
         LocalIndex(tmp_path)
     write_tokens(tmp_path, DOCUMENTS)
     with pytest.raises(SourceNotFoundError, match=r"table\.0 not found next to .*tokenized\.0"):
@@ -197,7 +197,7 @@ def test_the_command_looks_ngrams_up(tmp_path, replay, capsys):
     assert len(server.requests) == 3
     write_index(tmp_path, DOCUMENTS)
     for more, message in (
-        (["--from", f"local:{tmp_path}"], "--tokenizer is needed"),
+        (["--from", f"local:{tmp_path}"], "--tokenizer is required"),
         ([], "give either --corpus or --from"),
         ([*service, "--corpus", str(data)], "not both"),
     ):

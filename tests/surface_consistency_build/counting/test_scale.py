@@ -105,7 +105,7 @@ def test_who_reads_the_documents_stands_in_the_plan(planned, tmp_path):
     given = CountRun.plan_documents(tmp_path / "given", planned.task, shards=2)
     with pytest.raises(DataError, match="of given documents; put a reader before"):
         CountStep(given.folder)(None, world_size=2)
-    with pytest.raises(DataError, match=r"has 2 shards.*there are 3 tasks; start as many"):
+    with pytest.raises(DataError, match=r"has 2 shards.*there are 3 tasks; start one task"):
         CountStep(given.folder)(iter(()), world_size=3)
     with pytest.raises(ValueError, match="shards must be at least 1, got 0"):
         CountRun.plan_documents(tmp_path / "none", planned.task, shards=0)

@@ -148,7 +148,7 @@ def test_rows_of_several_files_and_of_entity_ids_without_documents(tmp_path):
     [
         ("links.csv", "uri,text\na,b\n", "no column surface; .* Columns: text, uri"),
         ("links.csv", "surface\na\n", "no column uri"),
-        ("links.xlsx", "", "are read from .parquet, .csv"),
+        ("links.xlsx", "", "can be read from .parquet, .csv"),
         ("links.parquet", "x", "cannot be read as rows of a linker"),
     ],
 )
@@ -223,7 +223,7 @@ def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
     CountRun.plan(tmp_path / "out", LinkTask(NAMES, link=moved, entities=ENTITIES), where)
     other = link.model_copy(update={"support": 5})
     for task, error, message, folder in (
-        (LinkTask(NAMES, entities=ENTITIES), ValueError, "`url` is needed", "other"),
+        (LinkTask(NAMES, entities=ENTITIES), ValueError, "`url` is required", "other"),
         (LinkTask(NAMES, NameSettings(case="fold"), link=link), ValueError, "`case` must", "other"),
         (LinkTask(NAMES, link=link, entities={}), RunError, "Hermes was 'Q1', now absent", "out"),
         (LinkTask(NAMES, link=other, entities=ENTITIES), RunError, "was 20, now 5", "out"),
@@ -259,7 +259,7 @@ def test_the_commands_count_what_a_server_or_rows_say(tmp_path, replay, capsys, 
     found = duckdb.sql("FROM 'rows/surfaces.parquet'").df()
     assert found["linked_mentions"].tolist() == [0, 2]
     for more, message in (
-        (["--corpus", "corpus.jsonl"], "--url is needed"),
+        (["--corpus", "corpus.jsonl"], "--url is required"),
         ([], "give either --corpus or --from"),
         (["--corpus", "corpus.jsonl", "--from", "links.jsonl"], "not both"),
     ):

@@ -98,10 +98,10 @@ def test_what_was_answered_is_not_asked_again(replay, tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({}, RunnerError, "Resources is no list of objects"),
+        ({}, RunnerError, "Resources is not a list of objects"),
         ({"confidence": 1.5}, ValueError, "confidence must be from 0 to 1"),
         ({"support": -1}, ValueError, "support must be at least 0"),
-        ({"base_url": "localhost:2222"}, ValueError, "base_url must be an address"),
+        ({"base_url": "localhost:2222"}, ValueError, "base_url must be a URL"),
     ],
 )
 def test_settings_and_answers_that_cannot_be(replay, options, error, message):

@@ -128,7 +128,7 @@ def test_what_cannot_be_selected_is_refused(dump, tmp_path):
     for pages, views, given, error, message in (
         (dump, [], {"categories": (STATES, "No such")}, DataError, "No such: 0 articles"),
         (dump, [], {"per_half": 1}, DataError, "give pageview files"),
-        (dump, day, french, DataError, r"no article of the draw has a line of fr\.wikipedia"),
+        (dump, day, french, DataError, r"no drawn article has a line of fr\.wikipedia"),
         (tmp_path / "none.xml", [], {}, SourceNotFoundError, "no dump"),
     ):
         settings = ArticleSettings(**({"categories": (STATES,)} | given))

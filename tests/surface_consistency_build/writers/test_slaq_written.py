@@ -113,7 +113,7 @@ def test_parse_leaves_gaps_for_the_checks():
     ],
 )
 def test_parse_rejects_what_holds_nothing(text):
-    with pytest.raises(RecordError, match="holds no ShortQ1"):
+    with pytest.raises(RecordError, match="contains no ShortQ1"):
         parse_written(text)
 
 

@@ -206,7 +206,7 @@ def test_a_sheet_with_notes_is_not_written_over(task, written):
     sheet = written / "review.csv"
     fill(sheet, {"note": "not in the article"})
     filled = sheet.read_text("utf-8")
-    with pytest.raises(DataError, match="holds the notes of a reviewer; move it"):
+    with pytest.raises(DataError, match="contains the notes of a reviewer; move it"):
         task.make().write(task.runner(), written, model="fake")
     assert sheet.read_text("utf-8") == filled
     rows = rows_of(sheet)
@@ -214,7 +214,7 @@ def test_a_sheet_with_notes_is_not_written_over(task, written):
         table = csv.writer(file, delimiter=";")
         table.writerows([list(rows[0]), *(row.values() for row in rows)])
     saved = sheet.read_text("utf-8")
-    with pytest.raises(DataError, match="holds the notes of a reviewer"):
+    with pytest.raises(DataError, match="contains the notes of a reviewer"):
         task.make().write(task.runner(), written, model="fake")
     assert sheet.read_text("utf-8") == saved
 
@@ -248,9 +248,14 @@ def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
 
     changed = rf"column '{task.text}' of .* was changed from .* 'Where\?'"
     for name, cell, error, says in (
-        (task.mark, "perhaps", RecordError, f"csv:2: column '{task.mark}' is yes, no or empty"),
-        (key, "other", RecordError, f"csv:2: there is no row 'other.*; leave .*{key}.* as"),
-        (key, "gone", DataError, r"1 rows are missing, such as '.*1'; reject a row by a no"),
+        (
+            task.mark,
+            "perhaps",
+            RecordError,
+            f"csv:2: column '{task.mark}' must be yes, no or empty",
+        ),
+        (key, "other", RecordError, f"csv:2: row 'other.*not found; do not change .*{key}"),
+        (key, "gone", DataError, r"1 rows are missing, such as '.*1'; reject a row with a no"),
         (task.text, "Where?", RecordError, changed),
     ):
         fill(sheet, {name: cell})
@@ -260,7 +265,7 @@ def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
     refused(DataError, "was written with other settings", task.other_settings)
     refused(SourceNotFoundError, r"contains no writer\.jsonl", written=tmp_path)
     sheet.write_text(text + text.splitlines(keepends=True)[1], "utf-8")
-    refused(RecordError, "occurs twice; keep one")
+    refused(RecordError, "occurs twice; keep only one")
     sheet.write_text(text.replace(task.correction, "mine", 1), "utf-8")
     refused(ColumnNotFoundError, f"lacks {task.correction}")
     sheet.write_text(text, "utf-8")
@@ -273,7 +278,7 @@ def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
         refused(error, says)
     manifest.write_text(described, "utf-8")
     log.write_text("", "utf-8")
-    refused(DataError, "answers none of the requests of this version")
+    refused(DataError, "contains no answer to the requests of this version")
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
@@ -385,7 +390,7 @@ def test_questions_that_cannot_be_paraphrased_are_counted():
     drafts, left_out = find_wordings([*SMALL, *odd])
 
     assert left_out == {
-        "f3": "its name does not stand in its question exactly once",
+        "f3": "its name does not occur in its question exactly once",
         "f4": "it has no canonical question",
         "f5": "its questions differ in more than the name",
     }
@@ -405,7 +410,7 @@ def test_too_few_paraphrases_are_requested_again(tmp_path):
     again = asked[1].messages[-1].content
     assert again.startswith("Taken already: In which city was Ark of {Oz} built? | Where")
     assert again.endswith("Name: Ark of {Oz}\nWrite 1 wording.")
-    assert done.dropped == {"it is the original": 1, "there are enough without it": 1}
+    assert done.dropped == {"it is the original": 1, "enough paraphrases exist without it": 1}
     words = r"no paraphrase of 1 wordings is left \(2 the name does not .*follows instructions"
     with pytest.raises(DataError, match=words):
         paraphrases().write(paraphraser("I cannot.", "No."), tmp_path / "none", model="fake")
@@ -423,7 +428,7 @@ def paraphrased(tmp_path):
 def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
     rows = rows_of(paraphrased)
     assert [row["n_facts"] for row in rows] == ["2", "1", "2"]
-    assert rows[2]["dropped"] == "the name does not stand in it exactly once"
+    assert rows[2]["dropped"] == "the name does not occur in it exactly once"
     assert rows[0]["question"] == "Where was Ark of {Oz} built?"
     assert {row["keep"] + row["corrected"] + row["note"] for row in rows} == {""}
     fill(
@@ -437,7 +442,7 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
     rows = questions_of(tmp_path / "done")
 
     assert done.counts == {"wordings": 1, "paraphrases": 2, "rows": 12, "corrected": 2}
-    assert done.dropped == {"the reviewer refused it": 1}
+    assert done.dropped == {"the reviewer rejected it": 1}
     assert rows["paraphrase", "Zugg"] == "Tell me, where was Zugg built?"
     assert rows["paraphrase_2", "Ark of Os"] == "Which town built Ark of Os?"
 
@@ -449,7 +454,7 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
         (({"keep": "yes"}, {}, {}), DataError, r"csv:3: the reviewer did not mark this row"),
         (({"keep": "yes"}, {"n_facts": "3"}), RecordError, "'n_facts' of .* from '1' to '3'"),
         (({}, {}, {"dropped": ""}), RecordError, "column 'dropped' of .* was changed"),
-        ([{"keep": one} for one in ("yes", "no", "yes")], RecordError, "since the name does not"),
+        ([{"keep": one} for one in ("yes", "no", "yes")], RecordError, "because the name does not"),
         (({"corrected": "In Rome?"}, {"keep": "no"}), RecordError, "question about 'Ark of {Oz}'"),
     ],
 )
@@ -601,7 +606,7 @@ def test_short_articles_are_not_requested(tmp_path):
     assert done.left_out == {one.topic: "the article is too short" for one in TOPICS[1:3]}
     with pytest.raises(DataError, match=r"more than 1000 words .*2 are shorter"):
         TopicWriting(articles(TOPICS[1:3]))
-    with pytest.raises(DataError, match="two articles are called 'Saturn'"):
+    with pytest.raises(DataError, match="two articles have the title 'Saturn'"):
         topics((TOPICS[0], TOPICS[0]))
 
 
@@ -627,7 +632,7 @@ def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
         mark(sheet, 0, "1", corrected_answer=answer, **marks)
         done = TopicTask.make().apply(sheet, tmp_path / "done")
         assert list(done.left_out) == [TOPICS[0].topic]
-        assert "the reviewer refused" not in done.left_out[TOPICS[0].topic]
+        assert "the reviewer rejected" not in done.left_out[TOPICS[0].topic]
     mark(sheet, 0, "1", is_grounded="yes", is_open_domain="Yes", is_entity="0")
     again = TopicTask.make().apply(sheet, tmp_path / "done")
     question = load_slaq(tmp_path / "done").topics[0].questions[0]
@@ -647,7 +652,7 @@ def test_a_no_without_a_correction_leaves_the_topic_out(sheet, tmp_path):
     mark(sheet, 1, "3", is_open_domain="no")
     done = TopicTask.make().apply(sheet, tmp_path / "done")
     assert [topic.id for topic in load_slaq(tmp_path / "done").topics] == [TOPICS[0].id]
-    assert done.left_out == {TOPICS[1].topic: "the reviewer refused row 3"}
+    assert done.left_out == {TOPICS[1].topic: "the reviewer rejected row 3"}
     assert done.counts["corrected"] == 2
 
 
