@@ -316,7 +316,7 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
 def _write_shards(
     target: Path, split: str, rows: Iterator[Row], subset: Subset, rows_per_shard: int
 ) -> int:
-    """Write files of the given number of rows, and return the bytes of the rows."""
+    """Write files of at most `rows_per_shard` rows, and return the bytes of the rows."""
     parts: list[Path] = []
     n_bytes = 0
     try:

@@ -30,7 +30,7 @@ SPACE, OTHER, WORD, HAN, HIRAGANA, KATAKANA, UNSPACED, MARK, UNSPACED_MARK = ran
 """Classes of characters; UNSPACED are scripts without spaces except Chinese and Japanese."""
 
 MAY_BREAK_NFC: Final = 0x80
-"""Bit of characters that may not be in the composed form NFC; a text without them is in NFC."""
+"""Bit of characters that can make a text differ from NFC; a text without them is in NFC."""
 
 _ASSIGNED_PLANES: Final = (0, 1, 2, 3, 14)
 _SCRIPTS: Final = (
@@ -76,7 +76,7 @@ def character_classes() -> npt.NDArray[np.uint8]:
 
 
 def _may_break_nfc(characters: str) -> list[int]:
-    """List the characters that may not be in NFC (UAX 15, quick check)."""
+    """List the characters that occur in texts that are not in NFC (UAX 15, quick check)."""
     found = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
     for character in characters:
         if unicodedata.combining(character):

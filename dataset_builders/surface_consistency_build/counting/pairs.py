@@ -116,7 +116,7 @@ class PairCounter:
         texts, entities = np.divmod(present, self._of_entity.size)
         text_offsets = np.append(np.flatnonzero(np.diff(texts, prepend=-1)), texts.size)
         text = np.repeat(np.arange(text_offsets.size - 1), np.diff(text_offsets))
-        # If a subject has more pairs than its text names entities, the entities are looked up.
+        # A subject with more pairs than entities in its text is looked up by these entities.
         n_pairs, n_named = np.diff(self._pair_offsets)[entities], np.diff(text_offsets)[text]
         few, many = np.flatnonzero(n_pairs <= n_named), np.flatnonzero(n_pairs > n_named)
         owners, members = members_of(self._pair_offsets, entities[few])

@@ -63,7 +63,7 @@ class CorpusSettings(Settings):
     """Field by which documents are drawn; by default the file name and position."""
 
     sample: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Proportion of the documents to read, drawn one by one."""
+    """Proportion of the documents to read; each document is drawn independently."""
 
     sample_seed: int = 0
     """Random seed of the sample."""

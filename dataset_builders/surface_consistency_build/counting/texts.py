@@ -219,7 +219,7 @@ def comparable_texts(texts: PackedTexts, case: Case) -> PackedTexts:
 
 
 def _may_change(texts: PackedTexts) -> list[int]:
-    """List the texts with a character that may not be in NFC."""
+    """List the texts with a character that can make them differ from NFC."""
     starts = np.flatnonzero(texts.buffer >= 0xC0)
     breaks = starts[character_classes()[code_points(texts.buffer, starts)] & MAY_BREAK_NFC > 0]
     owners = np.searchsorted(texts.offsets, breaks, side="right") - 1

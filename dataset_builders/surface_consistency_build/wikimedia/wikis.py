@@ -145,7 +145,7 @@ class WikiConfig(Record):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels that its redirects can carry, sorted."""
+        """Labels that its redirects can have, sorted."""
         mapped = {*self.categories.values(), *self.templates.values()}
         if self.uncategorised:
             mapped.add(UNCATEGORISED_LABEL)
@@ -161,7 +161,7 @@ class WikiConfig(Record):
 
         Args:
             relation: One of `relations`.
-            surface: Name of the subject, used as it is.
+            surface: Name of the subject, used unchanged.
             template: One of `question_templates`.
 
         Returns:

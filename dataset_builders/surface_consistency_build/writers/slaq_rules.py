@@ -48,7 +48,7 @@ class Violation:
 
     @property
     def message(self) -> str:
-        """The fault, as it is sent back to the writer."""
+        """The fault in the form that is sent to the model."""
         return f"{self.field} {self.what}"
 
 

@@ -130,7 +130,7 @@ class FactTable:
             relation: Relation of the fact.
 
         Returns:
-            The listed names, followed by the name itself unless it is listed.
+            The listed names, followed by the name to which they belong unless it is listed.
         """
         names: dict[str, str] = {}
         entries = [
