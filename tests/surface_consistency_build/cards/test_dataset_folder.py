@@ -1,4 +1,4 @@
-"""A written folder is what `load_dataset` reads back; nothing of others in it is lost."""
+"""Test that `load_dataset` reads a written folder, and that foreign files are kept."""
 
 import csv
 import json
@@ -148,7 +148,7 @@ def test_reserve_output_dir_rejects_other_settings_and_names_them(written):
     reserve_output_dir(written, SETTINGS | {"triples": 20}, subsets=["v1.0.0"])
 
 
-def test_reserve_output_dir_takes_an_unfinished_data_set_of_other_settings(written):
+def test_reserve_output_dir_accepts_an_unfinished_data_set_of_other_settings(written):
     (written / "README.md").unlink()
 
     reserve_output_dir(written, {"triples": 20}, subsets=["v1.0.0"])
@@ -173,7 +173,7 @@ def test_reserve_output_dir_rejects_foreign_files_and_keeps_them(name, written, 
     assert (tmp_path / "README.md").read_text("utf-8") == "mine"
 
 
-def test_reserve_output_dir_rejects_what_is_no_folder(tmp_path):
+def test_reserve_output_dir_rejects_files(tmp_path):
     (tmp_path / "file").write_text("mine", encoding="utf-8")
 
     with pytest.raises(DataError, match=r"out .*file cannot be a folder"):

@@ -1,4 +1,4 @@
-"""The command `build`, as a user types it, on the miniature wiki."""
+"""Test the command `build` on the miniature wiki."""
 
 import errno
 import json
@@ -26,8 +26,8 @@ def build(*more, dumps=MINI):
     return main(["build", "redirectqa", "--source", str(dumps), *map(str, more)])
 
 
-def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
-    """What `load_dataset` reads of it is tested beside the builder."""
+def test_a_folder_is_built_and_other_settings_are_rejected(tmp_path, capsys):
+    """The rows that `load_dataset` reads are tested with the builder."""
     out = tmp_path / "out"
     assert build("--out", out) == 0
 
@@ -52,7 +52,7 @@ def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
     assert (out / "README.md").read_text("utf-8") != card
 
 
-def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
+def test_the_plan_lists_existing_and_missing_files(tmp_path, capsys):
     assert build("--plan") == 0
     assert "all needed files exist" in capsys.readouterr().out
 
@@ -86,8 +86,8 @@ def test_a_dry_run_lists_and_a_push_uploads(tmp_path, capsys, monkeypatch):
     assert len(hub.upload_folder.call_args.kwargs["allow_patterns"]) == 5
 
 
-def test_rows_are_built_by_the_same_words(tmp_path, capsys):
-    """Of each data set that needs no dumps."""
+def test_rows_are_built_with_the_same_options(tmp_path, capsys):
+    """For each data set that does not need dumps."""
     for name, source in (("redirectqa", SAMPLES / "redirectqa"), ("slaq", SAMPLES / "slaq")):
         out = str(tmp_path / name)
         assert main(["build", name, "--source", str(source), "--out", out]) == 0
@@ -113,7 +113,7 @@ def test_rows_are_built_by_the_same_words(tmp_path, capsys):
         ("--out x --memory-limit lots", "--memory-limit must be"),
     ],
 )
-def test_mistakes_are_named_before_anything_is_read(more, message, tmp_path, capsys, monkeypatch):
+def test_invalid_options_raise_before_files_are_read(more, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
     for path in (tmp_path / "file", tmp_path / "mine" / "README.md"):
@@ -129,8 +129,8 @@ def test_mistakes_are_named_before_anything_is_read(more, message, tmp_path, cap
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
-    """A line a stage, and one more a minute."""
+def test_progress_in_a_log_contains_bytes_and_remaining_time(capsys, monkeypatch):
+    """One line per stage, and one per minute."""
     clock = iter([0.0, 10.0, 70.0, 80.0, 90.0])
     monkeypatch.setattr(build_command.time, "monotonic", lambda: 1_000.0 + next(clock))
     lines = build_command._Lines()
@@ -153,7 +153,7 @@ def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
     ]
 
 
-def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
+def test_a_note_reports_that_a_missing_table_determines_the_route(tmp_path, capsys):
     for path in MINI.glob("*.*z*"):
         if "categorylinks" not in path.name:
             (tmp_path / path.name).symlink_to(path)
@@ -166,7 +166,7 @@ def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("always::surface_consistency.errors.DataWarning")
-def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
+def test_a_truncated_dump_is_planned_and_listed_in_the_card(tmp_path, capsys):
     dumps = tmp_path / "dumps"
     dumps.mkdir()
     for path in MINI.glob("*.*z*"):
@@ -186,7 +186,7 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.DataWarning")
-def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
+def test_build_audit_accepts_a_custom_table(tmp_path, capsys):
     table = tmp_path / "moons"
     table.mkdir()
     (table / "facts.tsv").write_text("subject\trelation\tobject\nIo\tPlanet\tJupiter\n")
@@ -205,7 +205,7 @@ def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
     assert "no articles at" in capsys.readouterr().err
 
 
-def test_a_full_disk_at_a_folder_is_told_as_at_a_file(tmp_path, monkeypatch, capsys):
+def test_a_full_disk_is_reported_for_folders_as_for_files(tmp_path, monkeypatch, capsys):
     def full(path, *_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
 
@@ -218,7 +218,7 @@ def test_a_full_disk_at_a_folder_is_told_as_at_a_file(tmp_path, monkeypatch, cap
     assert "cannot be written (No space left on device); free disk space" in told
 
 
-def test_completion_knows_the_options_of_these_commands(tmp_path, monkeypatch, capsys):
+def test_completion_contains_the_options_of_these_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SHELL", "/bin/bash")
     monkeypatch.delenv("ZSH_VERSION", raising=False)

@@ -46,7 +46,7 @@ def test_mappings_frames_arrow_and_files_give_the_same_table(tmp_path):
         assert other.to_arrow().to_pylist() == table.to_arrow().to_pylist()
 
 
-def test_tables_of_many_chunks_are_those_of_one(monkeypatch):
+def test_tables_do_not_depend_on_the_number_of_chunks(monkeypatch):
     rows = [(f"Q{i % 50}", f"name {i % 80}") for i in range(300)]
     frame = pd.DataFrame(rows, columns=["entity_id", "surface"])
     whole = SurfaceTable.from_records(rows)
@@ -74,7 +74,7 @@ def test_tables_of_many_chunks_are_those_of_one(monkeypatch):
         ([("Q\ud800", "a")], r"row 1: 'Q\\ud800' contains a lone surrogate; correct or omit it"),
     ],
 )
-def test_rows_that_cannot_be_counted(rows, message):
+def test_invalid_rows_are_rejected(rows, message):
     with pytest.raises(DataError, match=message):
         SurfaceTable.from_records(rows)
 
@@ -122,7 +122,7 @@ def test_names_and_instances_of_questions():
     assert rows["is_canonical"].tolist() == [True, False]
 
 
-def test_a_table_is_opened_as_it_was_saved(tmp_path):
+def test_a_saved_table_is_opened_unchanged(tmp_path):
     table = SurfaceTable.from_records(
         [("Q90", "Paris", "canonical"), ("Q1", "Zoë"), ("Q1", "Paris")]
     )

@@ -1,4 +1,4 @@
-"""Linked mentions: of a replayed server of DBpedia Spotlight, and of rows that a linker wrote."""
+"""Test linked mentions of a replayed server of DBpedia Spotlight, and of a linker's rows."""
 
 import json
 import re
@@ -26,7 +26,7 @@ ENTITIES = {"Mercury (planet)": "Q308", "Mercury (element)": "Q925", "Hermes": "
 
 
 def resources(text, **names):
-    """What a linker's server says: every occurrence of some names."""
+    """The answer of a linker's server: all occurrences of some names."""
     found = []
     for name, uri in names.items():
         for match in re.finditer(name, text):
@@ -95,7 +95,7 @@ def rows_file(folder, suffix, rows=ROWS, columns=("document", "uri", "surface"))
 
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".jsonl.gz", ".csv", ".tsv"])
 def test_rows_of_a_linker_are_counted_as_in_the_paper(tmp_path, suffix):
-    """Entities under any name; names where the span is exactly the name."""
+    """Entities count with any name; names if the span is exactly the name."""
     found = count_link_rows(rows_file(tmp_path, suffix), NAMES, ENTITIES)
 
     assert found.entity_linked.tolist() == [4, 3, 0]
@@ -152,7 +152,7 @@ def test_rows_of_several_files_and_of_entity_ids_without_documents(tmp_path):
         ("links.parquet", "x", "cannot be read as rows of a linker"),
     ],
 )
-def test_rows_that_cannot_be_read_are_refused(tmp_path, name, content, message):
+def test_rows_that_cannot_be_read_are_rejected(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
 
     with pytest.raises(DataError, match=message):
@@ -203,7 +203,7 @@ def test_dbpedia_uris_are_resolved_to_items(replay, tmp_path):
         ((200, {"results": {"bindings": [{"uri": 1}]}}), RunnerError, "not a SPARQL result"),
     ],
 )
-def test_results_that_cannot_be_used_are_refused(replay, answer, error, message):
+def test_invalid_results_are_rejected(replay, answer, error, message):
     server = replay(lambda path, told: answer)
 
     with pytest.raises(error, match=message):
@@ -212,7 +212,7 @@ def test_results_that_cannot_be_used_are_refused(replay, answer, error, message)
         dbpedia_uris(["Paris"], endpoint=server.url)
 
 
-def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
+def test_other_settings_or_entities_are_rejected_in_the_same_folder(tmp_path):
     path = tmp_path / "c.jsonl"
     path.write_text('{"text": "Mercury"}\n')
     where = CorpusSettings(corpus=(str(path),), shards=1)
@@ -233,7 +233,7 @@ def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
 
 
 @pytest.mark.enable_socket
-def test_the_commands_count_what_a_server_or_rows_say(tmp_path, replay, capsys, monkeypatch):
+def test_the_commands_count_mentions_of_a_server_or_of_rows(tmp_path, replay, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def answer(path, told):

@@ -130,7 +130,7 @@ def test_categorylinks_without_titles_lack_their_column(data_files):
         read_sql(path, ["cl_from", "cl_to"])
 
 
-# Read off the files by hand (zcat FILE | tail).
+# Read from the files by hand (zcat FILE | tail).
 @pytest.mark.parametrize(
     ("file", "columns", "expected"),
     [
@@ -221,7 +221,7 @@ def test_read_sql_counts_rows_before_damage(tmp_path):
     ],
     ids=["row", "statement", "comment", "no columns"],
 )
-def test_read_sql_rejects_what_never_ends(tmp_path, monkeypatch, rest, message):
+def test_read_sql_rejects_statements_without_end(tmp_path, monkeypatch, rest, message):
     for module in (_sql_rows, _sql_statements):
         monkeypatch.setattr(module, "MAX_STATEMENT_BYTES", 1_000_000)
 
@@ -258,7 +258,7 @@ def test_read_sql_rejects_other_statements_and_columns(tmp_path, rest, columns, 
         rows(write(tmp_path, insert(b"(7,8,'a',1,1)"), rest), columns)
 
 
-def test_read_sql_reports_progress_and_can_be_left_early(tmp_path):
+def test_read_sql_reports_progress_and_can_be_closed_early(tmp_path):
     path = write(tmp_path, *[insert(GOOD) for _ in range(300)])
     seen = []
     rows(path, ["id"], progress=seen.append)

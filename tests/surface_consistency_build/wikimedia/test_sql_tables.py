@@ -102,7 +102,7 @@ def test_parse_create_table_rejects(statement, message):
         (b"\x00\x01\x02\x03", "this is not SQL"),
     ],
 )
-def test_read_create_table_rejects_what_has_none(tmp_path, text, message):
+def test_read_create_table_rejects_dumps_without_a_definition(tmp_path, text, message):
     path = tmp_path / "page.sql"
     path.write_bytes(text)
 

@@ -77,7 +77,7 @@ def test_articles_are_read_from_a_folder(tmp_path):
         ("abc " * 10, {"min_words": 10, "min_characters": 1}, False),
     ],
 )
-def test_long_enough_asks_for_more_than_a_thousand_words(text, limits, is_enough):
+def test_long_enough_requires_more_than_a_thousand_words(text, limits, is_enough):
     article = SlaqArticle(title="T", category="C", text=text)
 
     assert is_long_enough(article, **limits) is is_enough

@@ -1,4 +1,4 @@
-"""Both tasks of the writer, from requests over the review sheet to data that the studies read."""
+"""Test both tasks of the writer, from requests and the review sheet to the data of the studies."""
 
 import csv
 import json
@@ -163,7 +163,7 @@ def rows_of(path):
 
 
 def fill(sheet, *cells):
-    """Write into the rows of a sheet as a reviewer does."""
+    """Edit the rows of a sheet like a reviewer."""
     rows = rows_of(sheet)
     for row, changed in zip(rows, cells, strict=False):
         row.update(changed)
@@ -176,8 +176,8 @@ def fill(sheet, *cells):
 # Both tasks ---------------------------------------------------------------------------------------
 
 
-def test_a_second_start_sends_no_request_twice(task, tmp_path):
-    """Requests in the log are not sent again, and a kill costs those that it lacks."""
+def test_a_second_start_does_not_send_requests_again(task, tmp_path):
+    """Requests in the log are not sent again; after a kill only the missing ones are sent."""
     runner = task.runner()
     done = task.make().write(runner, tmp_path, model="fake")
     log = (tmp_path / "writer.jsonl").read_text("utf-8")
@@ -194,15 +194,16 @@ def test_a_second_start_sends_no_request_twice(task, tmp_path):
     assert (tmp_path / task.data).read_bytes() == data
 
 
-def test_a_folder_of_other_data_or_settings_is_refused(task, written):
+def test_a_folder_of_other_data_or_settings_is_rejected(task, written):
     with pytest.raises(RunError, match="digest"):
         task.other().write(task.runner(), written, model="fake")
     with pytest.raises(RunError, match="settings"):
         task.other_settings().write(task.runner(), written, model="fake")
 
 
-def test_a_sheet_with_notes_is_not_written_over(task, written):
-    """Nor is one that a spreadsheet saved with semicolons, in which no column is found."""
+def test_a_sheet_with_notes_is_not_overwritten(task, written):
+    """The same for a sheet that a spreadsheet saved with semicolons, so that columns are not
+    found."""
     sheet = written / "review.csv"
     fill(sheet, {"note": "not in the article"})
     filled = sheet.read_text("utf-8")
@@ -219,7 +220,7 @@ def test_a_sheet_with_notes_is_not_written_over(task, written):
     assert sheet.read_text("utf-8") == saved
 
 
-def test_a_review_may_lie_elsewhere_and_must_leave_something(task, written, tmp_path):
+def test_a_review_may_be_in_another_folder_and_must_accept_a_row(task, written, tmp_path):
     fill(written / "review.csv", *task.accepted)
     (written / "review.csv").rename(tmp_path / "mine.csv")
 
@@ -233,9 +234,7 @@ def test_a_review_may_lie_elsewhere_and_must_leave_something(task, written, tmp_
     assert not (tmp_path / "none").exists()
 
 
-def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
-    task, written, tmp_path
-):
+def test_damaged_or_unrelated_sheets_are_rejected(task, written, tmp_path):
     fill(written / "review.csv", *task.accepted)
     sheet, text = written / "review.csv", (written / "review.csv").read_text("utf-8")
     manifest, log = written / "writer.manifest.json", written / "writer.jsonl"
@@ -309,8 +308,8 @@ def questions_of(folder):
 
 
 def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
-    """Facts, names and answers stay; each pair differs in the name alone, in every wording."""
-    # The sample's own paraphrases, as a writer would send them back.
+    """Facts, names and answers are kept; each pair differs only in the name, in each wording."""
+    # The paraphrases of the sample, as the answer of a writer.
     canonical = [one for one in SAMPLE.questions if one.surface.is_canonical]
     known = {one.triple.id: one.question for one in canonical if one.template == "paraphrase"}
     questions = {
@@ -329,7 +328,7 @@ def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
     assert len(read.pairs) == len(SAMPLE.pairs)
 
 
-def test_further_paraphrases_are_templates_of_their_own(tmp_path):
+def test_further_paraphrases_are_separate_templates(tmp_path):
     done = paraphrases().write(paraphraser(GOOD), tmp_path, model="fake")
     rows = questions_of(tmp_path)
 
@@ -458,7 +457,7 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
         (({"corrected": "In Rome?"}, {"keep": "no"}), RecordError, "question about 'Ark of {Oz}'"),
     ],
 )
-def test_reviews_that_break_a_rule_are_refused(paraphrased, tmp_path, cells, error, says):
+def test_reviews_that_break_a_rule_are_rejected(paraphrased, tmp_path, cells, error, says):
     fill(paraphrased, *cells)
 
     with pytest.raises(error, match=says):
@@ -467,7 +466,7 @@ def test_reviews_that_break_a_rule_are_refused(paraphrased, tmp_path, cells, err
 
 
 def test_solved_examples_precede_the_request_for_paraphrases():
-    """As many wordings as are requested, and none of a relation of RedirectQA."""
+    """The requested number of wordings, without relations of RedirectQA."""
     chat = paraphrase_prompt("Who wrote {x}?", "{x}", number=2, prompt_id="p").messages
 
     assert [turn.role for turn in chat] == ["user", "assistant"] * 3 + ["user"]
@@ -531,8 +530,9 @@ def test_faults_are_sent_back_once(tmp_path):
     assert runner.asked == [f"{first.id}/write/1", f"{second.id}/write/1", f"{first.id}/write/2"]
 
 
-def test_the_words_of_the_paper_are_sent_once_and_recorded(tmp_path):
-    """Its one line is read, no flag is requested, and a start in other words is refused."""
+def test_the_wording_of_the_paper_is_sent_once_and_recorded(tmp_path):
+    """Its one line is read, flags are not requested, and a start with another wording is
+    rejected."""
     settings = LOOSE.model_copy(update={"prompts": pin_prompts("paper", "writer")})
     requests = []
 
@@ -559,8 +559,8 @@ def test_the_words_of_the_paper_are_sent_once_and_recorded(tmp_path):
         TopicSettings(prompts="mine")
 
 
-def test_topics_that_stay_broken_go_to_the_reviewer(tmp_path):
-    """Prose, gaps and broken rules never reach the data set, and all are on the sheet."""
+def test_topics_with_remaining_faults_are_on_the_review_sheet(tmp_path):
+    """Prose, gaps and broken rules are not in the data set, but on the sheet."""
     good, refused, gap, long = TOPICS[:4]
     answers = {
         good.id: [output_of(good)],
@@ -597,7 +597,7 @@ def test_a_worse_second_answer_is_ignored(tmp_path):
 
 
 def test_short_articles_are_not_requested(tmp_path):
-    """The limit of the paper holds unless it is lowered."""
+    """The limit of the paper applies unless it is lowered."""
     long = article_of(TOPICS[0], n_more=1000)
     runner = topic_writer({TOPICS[0].id: [output_of(TOPICS[0])]})
 
@@ -618,7 +618,7 @@ def sheet(tmp_path):
 
 
 def mark(sheet, place, fact, **cells):
-    """Write into the row of a fact of one of two topics."""
+    """Edit the row of a fact of one of two topics."""
     index = 6 * place + (5 if fact == "long" else int(fact) - 1)
     fill(sheet, *[{}] * index, cells)
 
@@ -640,7 +640,7 @@ def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
     assert again.counts["corrected"] == 2
 
 
-def test_a_no_without_a_correction_leaves_the_topic_out(sheet, tmp_path):
+def test_a_no_without_a_correction_excludes_the_topic(sheet, tmp_path):
     """A sheet without marks returns the topics; a correction of one text overrides a no."""
     done = TopicTask.make().apply(sheet, tmp_path / "all")
     assert (done.counts, done.left_out) == ({"topics": 2, "corrected": 0}, {})
@@ -677,7 +677,7 @@ def test_long_articles_are_cut_at_the_end_of_a_paragraph_sentence_or_word(limit,
 
 
 def test_the_request_for_a_topic_contains_rules_keys_and_article():
-    """The paper's words have no name of the topic; faults follow the answer that has them."""
+    """The paper's wording does not name the topic; faults follow the answer that has them."""
     prompt = topic_prompt(ARTICLE, previous="old", faults=("ShortA1 has 12 words",), attempt=2)
     first, answer, complaint = prompt.messages
 

@@ -20,7 +20,7 @@ def fact(number, item, name, relation="country"):
 
 @pytest.fixture(scope="module")
 def facts(built):
-    """A fact about every subject of the build, in the order of their numbers turned around."""
+    """A fact about each subject of the build, in reverse order of their numbers."""
     subjects = {
         row.subject_id: row.subject_surface
         for row in built.rows()
