@@ -85,9 +85,7 @@ def build_dataset(
     """
     if name not in DATA_SETS:
         near = did_you_mean(name, DATA_SETS)
-        raise ValueError(
-            f"data set {name!r} not found{near}; the data sets are {', '.join(DATA_SETS)}"
-        )
+        raise ValueError(f"unknown data set {name!r}{near}; data sets: {', '.join(DATA_SETS)}")
     if push_to is not None:
         check_push(push_to, dry_run=dry_run)
     kind = _builder_class(name, source)

@@ -204,9 +204,7 @@ def make_folder(folder: str | os.PathLike[str], option: str) -> Path:
             f"{option} {place} cannot be a folder ({error.strerror}); choose another folder"
         ) from error
     if not os.access(place, os.W_OK | os.X_OK):
-        raise DataError(
-            f"{option} {place} is not writable; choose another or change its permissions"
-        )
+        raise DataError(f"{option} {place} is not writable; choose another or change its rights")
     return place
 
 

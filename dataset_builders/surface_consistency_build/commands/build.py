@@ -176,7 +176,9 @@ def _audit(
         ("styles", settings.styles, AUDIT_STYLES),
     ):
         if unknown := sorted(set(chosen) - set(known)):
-            raise ValueError(f"--{name}: {', '.join(unknown)} must be one of {', '.join(known)}")
+            raise ValueError(
+                f"--{name} must be one of {', '.join(known)}, got {', '.join(unknown)}"
+            )
     claim_files(out, ["README.md", "prompts", "triplets"])
     built = build_audit_databases(
         out,
@@ -210,9 +212,7 @@ def _articles(
     Selects by category, length and page views. `build topics` reads the file.
     """
     if out.suffix != ".jsonl":
-        raise ValueError(
-            f"--out must be a file of JSON lines; name it {out.with_suffix('.jsonl').name}"
-        )
+        raise ValueError(f"--out must be a .jsonl file; name it {out.with_suffix('.jsonl').name}")
     claim_files(out.parent, [out.name])
     selection = select_articles(pages, pageviews, settings=settings)
     write_jsonl(out, selection.articles)
@@ -223,10 +223,7 @@ def _articles(
             f"{selection.n_long_enough[name]:,} long enough, {n_chosen[name]:,} kept"
         )
     if selection.n_without_views:
-        print(
-            f"note: {selection.n_without_views:,} have no line in the pageview files and count "
-            "as 0 views"
-        )
+        print(f"note: {selection.n_without_views:,} are not in the pageview files and have 0 views")
     print(f"articles: {out}")
 
 
@@ -312,9 +309,7 @@ def _build(
         for note in () if files.missing else files.notes:
             print(f"note: {note}", file=sys.stderr)
     if not target.out:
-        raise ValueError(
-            "--out is required: the folder to write (or give --plan, which writes nothing)"
-        )
+        raise ValueError("--out is required: the folder to write (except with --plan)")
     given = target.model_dump(exclude={"out", "quiet"})
     progress = None if target.quiet else _Lines()
     options = settings.model_dump(exclude_unset=True)

@@ -182,8 +182,7 @@ def _pairs(
         pairs = tuple((first, second) for first, second in pairs if first != second)
         if alike:
             print(
-                f"note: {alike} facts have the same subject and object and are not counted as a "
-                "pair",
+                f"note: {alike} facts with the same subject and object are not pairs",
                 file=sys.stderr,
             )
     _count(
@@ -221,9 +220,8 @@ def _ngrams(
         if given[0] is None or not isinstance(given[1], str):
             raise DataError(
                 f"{place}: an instance needs {shown(source.instance_id)} and the text "
-                f"{shown(source.instance_text)}; it has {first_names(row)}. Name the "
-                "fields "
-                "with --instance-id and --instance-text"
+                f"{shown(source.instance_text)}; it has {first_names(row)}. Name the fields with "
+                "--instance-id and --instance-text"
             )
         if str(given[0]) in instances:
             raise DataError(

@@ -216,8 +216,7 @@ class DocumentReader:
                 yield found
         if n_lines and not n_found:
             raise DataError(
-                f"{part.path}: no line of {n_lines:,} is an object with the field "
-                f"{self._text!r}; "
+                f"{part.path}: no line of {n_lines:,} is an object with the field {self._text!r}; "
                 + (f"the first has {seen}" if seen else "they are not JSON objects")
                 + ". Name the field of the text (`text`)"
             )

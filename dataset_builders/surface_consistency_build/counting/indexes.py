@@ -156,9 +156,7 @@ class LocalIndex:
         """Open a shard: its tokens, its table, and the number of bytes of a position."""
         table = path.with_name(path.name.replace("tokenized", "table"))
         if not table.is_file():
-            raise SourceNotFoundError(
-                f"{table.name} not found next to {path}; index the corpus again"
-            )
+            raise SourceNotFoundError(f"{path}: {table.name} not found; index the corpus again")
         n_bytes, width = path.stat().st_size, self._dtype.itemsize
         n_tokens = n_bytes // width
         pointer = table.stat().st_size // n_tokens if n_tokens else 0

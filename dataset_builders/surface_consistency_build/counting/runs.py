@@ -302,9 +302,7 @@ class CountRun(Job):
             stamp = self.planned["files"][number]
             path = Path(stamp["path"])
             if not path.is_file():
-                raise SourceNotFoundError(
-                    f"{path} was deleted since the run was planned; restore it"
-                )
+                raise SourceNotFoundError(f"{path} was deleted after the plan was made; restore it")
             if file_stamp(path) != stamp:
                 raise RunError(
                     f"{path} changed since the run was planned (size {stamp['n_bytes']:,}, now "

@@ -347,9 +347,7 @@ class ModelTokenizer:
             self._tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:
             # The library raises plain Exceptions.
-            raise DataError(
-                f"{file} is not a tokenizer ({error}); give a tokenizer.json"
-            ) from error
+            raise DataError(f"{file} is not a tokenizer.json ({error})") from error
 
     def __call__(self, text: str) -> Sequence[int]:
         """Split a text into the ids of its tokens."""
@@ -368,9 +366,7 @@ def _tokenizer_file(place: str) -> Path:
     path = Path(place)
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
-        raise SourceNotFoundError(
-            f"tokenizer {file} not found; give a tokenizer.json or its folder"
-        )
+        raise SourceNotFoundError(f"{file} not found; give a tokenizer.json or its folder")
     return file
 
 

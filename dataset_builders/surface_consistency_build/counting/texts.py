@@ -303,6 +303,4 @@ def map_arrays(path: Path) -> list[npt.NDArray[Any]]:
         columns = pa.ipc.open_file(pa.memory_map(str(path))).read_all().columns
         return [column.chunk(0).values.to_numpy() for column in columns]
     except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            f"{path} cannot be read ({error}); count again in another folder"
-        ) from error
+        raise DataError(f"{path} cannot be read ({error}); use another folder") from error

@@ -85,9 +85,7 @@ def dbpedia_uris(
     for reply in in_order(web.ask([Request({"query": q, **form}) for q in queries], _bindings)):
         if reply.value is None or len(reply.value) >= _MOST_ROWS:
             problem = reply.refusal or f"its result reaches the limit of {_MOST_ROWS:,} rows"
-            raise DataError(
-                f"{endpoint} cannot resolve DBpedia URIs: {problem}; use another endpoint"
-            )
+            raise DataError(f"{endpoint} cannot resolve DBpedia URIs: {problem}; use another")
         found |= reply.value
     return found
 

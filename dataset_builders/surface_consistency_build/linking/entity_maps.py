@@ -188,8 +188,7 @@ class EntityMap:
             except _DAMAGED as error:
                 raise DataError(
                     f"{self._path}: the array {shown(member.filename)} is damaged ({error}); "
-                    "download "
-                    "the map again"
+                    "download the map again"
                 ) from error
             if documents.dtype.kind not in "iu" or (documents.size and documents[0] < 0):
                 raise DataError(
@@ -204,9 +203,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any
     """Read one array; raise one of `_DAMAGED` if it is not a one-dimensional array of numbers."""
     most = min(_LARGEST, max(_UNSUSPECTED, _DENSEST * member.compress_size))
     if member.file_size > most:
-        raise ValueError(
-            f"its decompressed size is {member.file_size:,} bytes; the maximum is {most:,}"
-        )
+        raise ValueError(f"its plain size is {member.file_size:,} bytes; the maximum is {most:,}")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("its compression is not that of numpy")
     with unpacked(archive.open(member), UnpackedSize(Path(str(archive.filename))), b"") as file:
@@ -215,9 +212,7 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, kind = read(content)
     if len(shape) != 1 or kind.hasobject:
-        raise ValueError(
-            f"it must be a one-dimensional array of numbers; it is {kind} of shape {shape}"
-        )
+        raise ValueError(f"it must be a 1-D array of numbers; it is {kind} of shape {shape}")
     data = content.read()
     if len(data) != math.prod(shape) * kind.itemsize:
         raise ValueError(

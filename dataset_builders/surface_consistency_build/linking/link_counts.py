@@ -277,8 +277,7 @@ def count_link_rows(
             if missing := {key, "surface"} - columns:
                 raise DataError(
                     f"{place}: column {' or '.join(sorted(missing))} not found; rows of a linker "
-                    "need "
-                    f"uri or entity_id, and surface. Columns: {', '.join(sorted(columns))}"
+                    f"need uri or entity_id, and surface. Columns: {', '.join(sorted(columns))}"
                 )
             documents = "count(DISTINCT document)" if "document" in columns else "NULL"
             known = set(table.entities)

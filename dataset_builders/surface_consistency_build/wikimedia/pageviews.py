@@ -177,8 +177,7 @@ def _no_pageviews(stream: DumpStream, block: bytes) -> DataError:
     start = block[:60].decode("utf-8", "replace")
     return DataError(
         f"{stream.path}: not a pageview_complete file; it starts with {start!r}, but a line is "
-        "like "
-        "'de.wikipedia Obergesteln 585473 desktop 2 K1U1'"
+        "like 'de.wikipedia Obergesteln 585473 desktop 2 K1U1'"
     )
 
 

@@ -66,8 +66,7 @@ def template_table(labels: Mapping[str, str]) -> dict[str, str]:
         if table.setdefault(key, label) != label:
             raise ValueError(
                 f"template {shown(name)} is mapped to {shown(table[key])} and to {shown(label)}; "
-                "each template "
-                "fills one category, so remove one of the two"
+                "each template fills one category, so remove one of the two"
             )
     return table
 

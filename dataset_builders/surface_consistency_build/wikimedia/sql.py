@@ -96,8 +96,8 @@ class _SqlReader:
         """Reject a second table."""
         if name != self._table.name:
             raise DumpFaultError(
-                f"the dump contains the table {name} in addition to {self._table.name}; dump one "
-                "table per file"
+                f"the dump contains the tables {self._table.name} and {name}; dump one table per "
+                "file"
             )
 
     def _count(self) -> str:

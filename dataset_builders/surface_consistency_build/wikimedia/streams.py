@@ -287,8 +287,7 @@ class DumpStream:
             raise DataError(
                 f"{self.path}: {lacking}, so that a file cut off at the end of a line or statement "
                 f"looks like this one of {self.total_bytes:,} bytes. Give the compressed file, "
-                "which has a checksum, or accept this one without require_end_mark "
-                "(--require-end-mark)."
+                "which has a checksum, or omit require_end_mark (--require-end-mark)."
             )
         self.is_end_unmarked = True
         self._report()

@@ -138,9 +138,8 @@ class WikiConfig(Record):
             relation, template = english[0]
             raise ValueError(
                 f"{len(questions) - len(english)} questions are given, and {len(english)} would be "
-                f"in English (the first is the {shown(template)} question of "
-                f"{shown(relation)}); give them "
-                "too, or restrict relations and question_templates to the given ones"
+                f"in English (the first is the {shown(template)} question of {shown(relation)}); "
+                "give them too, or restrict relations and question_templates to the given ones"
             )
 
     @property

@@ -131,8 +131,7 @@ def _from_text(file: Path, category: str | None) -> SlaqArticle:
     text = decode_text(read_document(file), str(file))
     if category is None:
         raise RecordError(
-            f"{file}: category missing; move the file to a folder of that name, or give the "
-            "category"
+            f"{file}: category missing; move the file to a folder of that name, or give it"
         )
     cells = {"title": file.stem.replace("_", " "), "category": category, "text": text}
     return _article(RowCells({name: name for name in cells}, Place(str(file), 1), cells), category)

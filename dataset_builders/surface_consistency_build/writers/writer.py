@@ -126,9 +126,7 @@ class ReviewSheet:
             DataError: If the sheet exists and a reviewer has edited it.
         """
         if path.is_file() and self._is_filled(path):
-            raise DataError(
-                f"{path} contains the notes of a reviewer; move it, then write it again"
-            )
+            raise DataError(f"{path} contains the notes of a reviewer; move it, then repeat")
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*self.shown, *self.filled])

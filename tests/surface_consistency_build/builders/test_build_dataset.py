@@ -378,7 +378,7 @@ def test_push_without_a_token_raises_before_the_build(hub, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("slaqs", {}, r"no data set 'slaqs' \(did you mean 'slaq'\?\); .* redirectqa, popqa-redir"),
+        ("slaqs", {}, r"unknown data set 'slaqs' \(did you mean 'slaq'\?\); .* redirectqa, pop"),
         ("slaq", {"config": "populer"}, r"'populer' \(did you mean 'popular'\?\) .* all, popular"),
         ("slaq", {"splitt": "x"}, r"no option 'splitt' \(did you mean 'split'\?\).*options: split"),
         ("slaq", {"split": 3}, "slaq: field 'split': Input should be a valid string, got 3"),

@@ -114,19 +114,12 @@ def test_check_push_rejects_invalid_repository_names(repo_id):
     [
         ("README.md", None, SourceNotFoundError, r"has no README\.md"),
         ("README.md", "---\nlicense: mit\n---\n", DataError, "names no data files under configs"),
-        (
-            "v1.0.0/test-*",
-            None,
-            DataError,
-            r"the card names v1\.0\.0/test-\*.*, which does not match",
-        ),
+        ("v1.0.0/test-*", None, DataError, r"names v1\.0\.0/test-\*.*, which does not match"),
         ("v1.0.0/extra.parquet", "x", DataError, r"match v1\.0\.0/extra\.parquet; remove them"),
         ("*", None, SourceNotFoundError, "folder .*out.* not found"),
     ],
 )
-def test_publish_folder_rejects_a_card_that_does_not_match_the_files(
-    folder, name, content, error, message
-):
+def test_publish_folder_rejects_a_card_of_other_files(folder, name, content, error, message):
     if content is not None:
         (folder / name).write_text(content, encoding="utf-8")
     elif name == "*":

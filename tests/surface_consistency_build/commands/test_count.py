@@ -160,9 +160,7 @@ def test_importing_the_subpackage_loads_no_slow_library():
         ("linked", [{"entity_id": "a", "title": "\ud800"}], "--titles"),
     ],
 )
-def test_the_error_for_a_lone_surrogate_contains_file_and_line(
-    tmp_path, capsys, command, rows, flag
-):
+def test_errors_for_a_lone_surrogate_contain_the_line(tmp_path, capsys, command, rows, flag):
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "names.csv").write_text("entity_id,surface\na,Ada\nb,Bob\n")
     (tmp_path / "corpus.jsonl").write_text('{"text": "Ada"}\n')
@@ -172,6 +170,4 @@ def test_the_error_for_a_lone_surrogate_contains_file_and_line(
 
     assert main(["count", command, *words]) == 2
 
-    assert re.search(
-        r"rows\.jsonl:1: .* contains a lone surrogate; correct or omit it", capsys.readouterr().err
-    )
+    assert re.search(r"rows\.jsonl:1: .* contains a lone surrogate;", capsys.readouterr().err)

@@ -136,9 +136,7 @@ def test_truncated_files_raise_or_are_counted_up_to_the_cut(tmp_path, packed):
     content = PACKERS[packed](lines)
     path.write_bytes(content[: len(content) // 2])
 
-    with pytest.raises(
-        DataError, match=rf"a\.jsonl{packed} is cut off or damaged.*download it again"
-    ):
+    with pytest.raises(DataError, match=rf"a\.jsonl{packed} is cut off.*download it again"):
         texts_of(path)
     texts, report = texts_of(path, allow_truncated=True)
     assert report.truncated == [str(path.resolve())]
@@ -195,11 +193,7 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
         ("a.jsonl", b'{"body": "x"}\n' * 3, "no line of 3 is an object with the field 'text'"),
         ("a.jsonl.gz", b"", r"a\.jsonl\.gz is cut off or damaged \(the file is empty"),
         *(
-            (
-                f"a.jsonl{packed}",
-                LINES * 20,
-                rf"a\.jsonl{packed}: the name ends with .*correct its suffix",
-            )
+            (f"a.jsonl{packed}", LINES * 20, rf"a\.jsonl{packed}: .*correct its suffix")
             for packed in PACKERS
             if packed
         ),
@@ -217,9 +211,7 @@ def test_invalid_columns_and_samples_are_rejected(tmp_path):
     empty.write_bytes(b"")
     with pytest.raises(DataError, match=r"b\.parquet has no column 'text'; it has body"):
         texts_of(path)
-    with pytest.raises(
-        DataError, match="row 0: field 'key' not found, by which documents are sampled"
-    ):
+    with pytest.raises(DataError, match="row 0: field 'key' not found, by which documents"):
         texts_of([{"text": "a"}], sample=0.5, id="key")
     for sample in (0.0, -0.1, 1.5):
         with pytest.raises(ValueError, match="sample must be above 0 and at most 1"):

@@ -102,7 +102,7 @@ def test_invalid_local_indexes_are_rejected(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"tokenized\.0 not found"):
         LocalIndex(tmp_path)
     write_tokens(tmp_path, DOCUMENTS)
-    with pytest.raises(SourceNotFoundError, match=r"table\.0 not found next to .*tokenized\.0"):
+    with pytest.raises(SourceNotFoundError, match=r"tokenized\.0: table\.0 not found"):
         LocalIndex(tmp_path)
     write_index(tmp_path, DOCUMENTS)
     path = tmp_path / "table.0"

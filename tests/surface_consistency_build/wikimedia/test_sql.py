@@ -232,18 +232,8 @@ def test_read_sql_rejects_statements_without_end(tmp_path, monkeypatch, rest, me
 @pytest.mark.parametrize(
     ("rest", "columns", "error", "message"),
     [
-        (
-            b"CREATE TABLE `u` (`a` int);",
-            ["id"],
-            DataError,
-            "contains the table u in addition to t; dump",
-        ),
-        (
-            b"INSERT INTO `u` VALUES (1);",
-            ["id"],
-            DataError,
-            "contains the table u in addition to t",
-        ),
+        (b"CREATE TABLE `u` (`a` int);", ["id"], DataError, "contains the tables t and u; dump"),
+        (b"INSERT INTO `u` VALUES (1);", ["id"], DataError, "contains the tables t and u"),
         (b"INSERT INTO `t` (`id`) VALUES (1);", ["big"], DataError, "an INSERT of id lacks big"),
         (b"INSERT INTO `t` SELECT * FROM `u`;", ["id"], DataError, "not followed by VALUES"),
         (b"INSERT INTO `t`", ["id"], DataError, "ends within a statement at .*, after 1 rows"),

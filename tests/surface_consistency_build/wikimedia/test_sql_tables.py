@@ -79,10 +79,7 @@ def test_read_create_table_reads_real_dumps(data_files, file, names):
     [
         (b"CREATE TABLE `t` LIKE `u`;", "not a CREATE TABLE with columns"),
         (b"CREATE TABLE `t` (PRIMARY KEY (`a`));", "has no columns"),
-        (
-            b"CREATE TABLE `t` (`a` int(8;",
-            "the parentheses of a CREATE TABLE are not closed: b'CRE",
-        ),
+        (b"CREATE TABLE `t` (`a` int(8;", "parentheses of a CREATE TABLE are not closed: b'CRE"),
         (b"CREATE TABLE `t` (`a` int(8), KEY (`a`;", "are not closed"),
         (b"CREATE TABLE `t` (`a` int(8)", "are not closed"),
     ],

@@ -177,13 +177,7 @@ def test_the_error_for_damage_contains_the_byte(tmp_path, damage, threads):
     [
         ("page.sql.gz", b"<!DOCTYPE html><html>", 1, DataError, "starts with '<!DOCTYPE html>"),
         ("page.sql.bz2", b"<!DOCTYPE html><html>", 1, DataError, "starts with '<!DOCTYPE html>"),
-        (
-            "a",
-            b"7z\xbc\xaf\x27\x1c" + bytes(20),
-            1,
-            DataError,
-            "7z files are not supported; decompress",
-        ),
+        ("a", b"7z\xbc\xaf\x27\x1c" + bytes(20), 1, DataError, "7z files are not supported"),
         ("a", b"PK\x03\x04" + bytes(20), 1, DataError, "zip files are not supported; decompress"),
         ("page.sql.gz", b"", 1, DataError, "the file is empty"),
         ("page.sql.gz", None, 1, SourceNotFoundError, "dump .* not found"),

@@ -89,9 +89,7 @@ class FactTable:
     def __post_init__(self) -> None:
         """Check the table and index its aliases."""
         if self.name in ("", "..") or PurePath(self.name).name != self.name:
-            raise DataError(
-                f"the name of a table must be valid as the name of a folder, got {shown(self.name)}"
-            )
+            raise DataError(f"the name of a table must be a folder name, got {shown(self.name)}")
         _check_facts(self)
         for entry in self.aliases:
             for role in entry.roles:
@@ -236,9 +234,7 @@ def _check_facts(table: FactTable) -> None:
     known = {fact[:2] for fact in table.facts}
     for near in (item.near for item in (*table.noise, *table.collision)):
         if near is not None and near not in known:
-            raise DataError(
-                f"table {shown(table.name)}: no fact has the subject and relation {near}"
-            )
+            raise DataError(f"table {shown(table.name)}: no fact has subject and relation {near}")
 
 
 def _cell_values(cell: str) -> tuple[str, ...]:

@@ -24,10 +24,9 @@ _PROFILE: Final = (
     "phrase.\nQuestion: {question}"
 )
 _SHOTS: Final = (
-    "Answer the final question with a short factual phrase.\n\n"
-    "Question: Where was Ada Lovelace born?\nAnswer: London\n\n"
-    "Question: In what year was Pride and Prejudice published?\nAnswer: 1813\n\n"
-    "Question: {question}\nAnswer:"
+    "Answer the final question with a short factual phrase.\n\nQuestion: Where was Ada Lovelace "
+    "born?\nAnswer: London\n\nQuestion: In what year was Pride and Prejudice published?\nAnswer: "
+    "1813\n\nQuestion: {question}\nAnswer:"
 )
 
 _FRAMES: Final = {

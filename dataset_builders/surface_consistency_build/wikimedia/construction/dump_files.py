@@ -85,8 +85,7 @@ class DumpFiles:
             name = dump_name(path)
             if name in names:
                 raise ValueError(
-                    f"two dumps have the name {name} ({names[name]} and {path}); give each dump "
-                    "once"
+                    f"two dumps have the name {name} ({names[name]} and {path}); give one"
                 )
             names[name] = path
         missing = [str(path) for path in self.paths if not path.is_file()]
