@@ -173,9 +173,9 @@ def reserve_output_dir(
         _check_foreign_files(place, earlier)
         if known and (place / _CARD).exists():
             _check_settings(place, known, wanted)
-    gone = [name for name in earlier if name not in subsets]
+    removed = [name for name in earlier if name not in subsets]
     for file in list(_files(place)):
-        if _is_ours(file, gone):
+        if _is_build_file(file, removed):
             (place / file).unlink()
     write_text(record, json.dumps(wanted, ensure_ascii=False))
     return place
@@ -219,7 +219,7 @@ def _recorded(record: Path) -> dict[str, JsonValue]:
 
 def _check_foreign_files(place: Path, subsets: Collection[JsonValue]) -> None:
     """Raise an error for files that were not written by a build of these subsets."""
-    foreign = sorted(name for name in _files(place) if not _is_ours(name, subsets))
+    foreign = sorted(name for name in _files(place) if not _is_build_file(name, subsets))
     if foreign:
         shown = ", ".join(foreign[:_SHOWN]) + (", ..." if len(foreign) > _SHOWN else "")
         raise DataError(
@@ -228,7 +228,7 @@ def _check_foreign_files(place: Path, subsets: Collection[JsonValue]) -> None:
         )
 
 
-def _is_ours(name: str, subsets: Collection[JsonValue]) -> bool:
+def _is_build_file(name: str, subsets: Collection[JsonValue]) -> bool:
     """Check whether a build writes a file of this name."""
     *folders, last = name.split("/")
     if folders[:1] == ["metadata"] and len(folders) == 2:

@@ -17,7 +17,7 @@ Segmenter = Callable[[str], Iterable[str]]
 _LOAD: Final = 0.6
 _BLOCK: Final = 1 << 12
 _ROOM: Final = 1 << 16
-_MOST_NAMES: Final = (1 << 30) - 2
+_MAX_NAMES: Final = (1 << 30) - 2
 _ALL_BITS: Final = (1 << 64) - 1
 
 Int64s = npt.NDArray[np.int64]
@@ -77,9 +77,9 @@ class NameFinder:
                 if segmenter is None
                 else f"a segmenter is for boundary='segmented', not for {boundary!r}"
             )
-        if len(names) > _MOST_NAMES:
+        if len(names) > _MAX_NAMES:
             raise DataError(
-                f"{len(names):,} names are more than {_MOST_NAMES:,}; count them in parts"
+                f"{len(names):,} names are more than {_MAX_NAMES:,}; count them in parts"
             )
         from surface_consistency_build.counting import _kernel
 

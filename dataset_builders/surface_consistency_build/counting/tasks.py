@@ -235,10 +235,10 @@ class NameTask:
 
     def write(self, folder: Path, totals: State) -> dict[str, Any]:
         """Write the tables of the summed states of all shards, and return the numbers counted."""
-        counts = _taken(Counts, totals)
+        counts = _counts_from_totals(Counts, totals)
         pairs: pa.Table | None = None
         if self.pairs:
-            together = _taken(PairCounts, totals)
+            together = _counts_from_totals(PairCounts, totals)
             pairs = tables.pair_table(self.pairs, together)
             write_parquet(folder / "pairs.parquet", pairs)
         linked = self.mentions(counts, totals)
@@ -380,7 +380,7 @@ def _columns(counts: Counts | PairCounts) -> dict[str, npt.NDArray[Any]]:
     return {item.name: np.asarray(getattr(counts, item.name)) for item in fields(counts)}
 
 
-def _taken(kind: type[_Counts], totals: State) -> _Counts:
+def _counts_from_totals(kind: type[_Counts], totals: State) -> _Counts:
     """Return counts from the totals of a run, single numbers as scalars."""
     values: dict[str, Any] = {
         name: array if array.ndim else int(array)

@@ -14,7 +14,7 @@ ENDPOINT: Final = "https://dbpedia.org/sparql"
 _RESOURCE: Final = "dbpedia.org/resource/"
 _ITEM: Final = "http://www.wikidata.org/entity/"
 _AT_ONCE: Final = 20
-_MOST_ROWS: Final = 10_000
+_MAX_ROWS: Final = 10_000
 _QUERY: Final = """
 PREFIX owl: <http://www.w3.org/2002/07/owl#>
 PREFIX dbo: <http://dbpedia.org/ontology/>
@@ -83,8 +83,8 @@ def dbpedia_uris(
     web = WebClient(url=endpoint, name="the SPARQL endpoint", as_form=True, cache=cache, **options)
     found: dict[str, str] = {}
     for reply in in_order(web.ask([Request({"query": q, **form}) for q in queries], _bindings)):
-        if reply.value is None or len(reply.value) >= _MOST_ROWS:
-            problem = reply.refusal or f"its result reaches the limit of {_MOST_ROWS:,} rows"
+        if reply.value is None or len(reply.value) >= _MAX_ROWS:
+            problem = reply.refusal or f"its result reaches the limit of {_MAX_ROWS:,} rows"
             raise DataError(f"{endpoint} cannot resolve DBpedia URIs: {problem}; use another")
         found |= reply.value
     return found

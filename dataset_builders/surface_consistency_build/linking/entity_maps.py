@@ -30,8 +30,8 @@ lists documents without mentions, for which pyspotlight raises an error."""
 
 _MAX_CACHED: Final = 1 << 28
 _LARGEST: Final = 1 << 30
-_UNSUSPECTED: Final = 1 << 26
-_DENSEST: Final = 50
+_ALWAYS_ALLOWED: Final = 1 << 26
+_MAX_RATIO: Final = 50
 """Increasing numbers of documents compress to a third, zeros to a thousandth."""
 _DAMAGED: Final = (
     zipfile.BadZipFile,
@@ -201,7 +201,7 @@ class EntityMap:
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
     """Read one array; raise one of `_DAMAGED` if it is not a one-dimensional array of numbers."""
-    most = min(_LARGEST, max(_UNSUSPECTED, _DENSEST * member.compress_size))
+    most = min(_LARGEST, max(_ALWAYS_ALLOWED, _MAX_RATIO * member.compress_size))
     if member.file_size > most:
         raise ValueError(f"its plain size is {member.file_size:,} bytes; the maximum is {most:,}")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -196,14 +196,14 @@ def decode_literal(literal: bytes, kind: ValueKind) -> bytes | int | float | Non
             raise ValueError(f"{literal[:60]!r} is not a literal")
         return _number(literal, kind)
     if parts["string"] is not None:
-        text = _ESCAPED.sub(_meant, parts["string"][1:-1])
+        text = _ESCAPED.sub(_unescaped, parts["string"][1:-1])
         return text if kind in {"bytes", "decimal"} else _number(text, kind)
     digits = parts["hex"] or parts["quoted_hex"]
     raw = bytes.fromhex(("0" * (len(digits) % 2)) + digits.decode())
     return raw if kind == "bytes" else _number(b"%d" % int.from_bytes(raw, "big"), kind)
 
 
-def _meant(escape: re.Match[bytes]) -> bytes:
+def _unescaped(escape: re.Match[bytes]) -> bytes:
     """Return the character or characters that an escape means."""
     letter = escape[1]
     if letter is None:

@@ -115,7 +115,7 @@ def test_check_push_rejects_invalid_repository_names(repo_id):
         ("README.md", None, SourceNotFoundError, r"has no README\.md"),
         ("README.md", "---\nlicense: mit\n---\n", DataError, "names no data files under configs"),
         ("v1.0.0/test-*", None, DataError, r"names v1\.0\.0/test-\*.*, which does not match"),
-        ("v1.0.0/extra.parquet", "x", DataError, r"match v1\.0\.0/extra\.parquet; remove them"),
+        ("v1.0.0/extra.parquet", "x", DataError, r"not name v1\.0\.0/extra\.parquet; remove them"),
         ("*", None, SourceNotFoundError, "folder .*out.* not found"),
     ],
 )
