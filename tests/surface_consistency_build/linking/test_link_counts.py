@@ -146,8 +146,8 @@ def test_rows_of_several_files_and_of_entity_ids_without_documents(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("links.csv", "uri,text\na,b\n", "no column surface; .* Columns: text, uri"),
-        ("links.csv", "surface\na\n", "no column uri"),
+        ("links.csv", "uri,text\na,b\n", "column surface not found; .* Columns: text, uri"),
+        ("links.csv", "surface\na\n", "column uri not found"),
         ("links.xlsx", "", "can be read from .parquet, .csv"),
         ("links.parquet", "x", "cannot be read as rows of a linker"),
     ],

@@ -129,7 +129,7 @@ def test_invalid_selections_are_rejected(dump, tmp_path):
         (dump, [], {"categories": (STATES, "No such")}, DataError, "No such: 0 articles"),
         (dump, [], {"per_half": 1}, DataError, "give pageview files"),
         (dump, day, french, DataError, r"no drawn article has a line of fr\.wikipedia"),
-        (tmp_path / "none.xml", [], {}, SourceNotFoundError, "no dump"),
+        (tmp_path / "none.xml", [], {}, SourceNotFoundError, "not found"),
     ):
         settings = ArticleSettings(**({"categories": (STATES,)} | given))
         with pytest.raises(error, match=message):
