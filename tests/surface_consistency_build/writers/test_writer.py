@@ -405,7 +405,7 @@ def test_too_few_paraphrases_are_requested_again(tmp_path):
     assert again.startswith("Taken already: In which city was Ark of {Oz} built? | Where")
     assert again.endswith("Name: Ark of {Oz}\nWrite 1 wording.")
     assert done.dropped == {"it is the original": 1, "enough paraphrases exist without it": 1}
-    words = r"no paraphrase of 1 wordings is left \(2 the name does not .*follows instructions"
+    words = r"no paraphrase of 1 wordings remains \(2 the name does not .*follows instructions"
     with pytest.raises(DataError, match=words):
         paraphrases().write(paraphraser("I cannot.", "No."), tmp_path / "none", model="fake")
     few = paraphrases(attempts=1).write(paraphraser(first), tmp_path / "few", model="fake")
