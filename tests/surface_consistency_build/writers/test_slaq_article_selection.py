@@ -165,5 +165,5 @@ def test_errors_of_the_command_line_are_reported(dump, tmp_path, capsys):
     build = ["build", "articles", "--pages", str(dump), "--categories", STATES]
 
     assert main([*build, "--out", str(tmp_path / "articles")]) == 2
-    assert "call it articles.jsonl" in capsys.readouterr().err
+    assert "name it articles.jsonl" in capsys.readouterr().err
     assert main(["build", "topics", "--articles", str(tmp_path / "no"), "--runner", "fake"]) == 2

@@ -229,7 +229,7 @@ def test_a_review_may_be_in_another_folder_and_must_accept_a_row(task, written, 
     assert done.counts["corrected"] == 0
     assert (tmp_path / "done" / task.data).is_file()
     fill(tmp_path / "mine.csv", *task.all_refused)
-    with pytest.raises(DataError, match="is left"):
+    with pytest.raises(DataError, match="remains"):
         task.make().apply(tmp_path / "mine.csv", tmp_path / "none", written=written)
     assert not (tmp_path / "none").exists()
 
