@@ -151,7 +151,7 @@ def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) 
         The card: YAML between lines of dashes, then Markdown.
 
     Raises:
-        ValueError: If there are no subsets, or the default is not one of them.
+        ValueError: If `subsets` is empty, or the default is not one of them.
     """
     names = [subset.name for subset in subsets]
     if default not in names:

@@ -113,7 +113,7 @@ def write_folder(
         DataError: If a file of other origin exists, a split has no rows, two rows have the same
             key, a row has other columns or types than its subset, or a name is not valid for a
             folder.
-        ValueError: If there are no subsets, two subsets have the same name, or `rows_per_shard` is
+        ValueError: If `subsets` is empty, two subsets have the same name, or `rows_per_shard` is
             below 1.
     """
     names = [subset.name for subset in subsets]
@@ -209,7 +209,7 @@ def make_folder(folder: str | os.PathLike[str], option: str) -> Path:
 
 
 def _recorded(record: Path) -> dict[str, JsonValue]:
-    """Read the settings of the written data set; empty if there is no record."""
+    """Read the settings of the written data set; empty without a record."""
     try:
         content = parse_json(read_document(record), str(record))
     except (FileNotFoundError, RecordError):

@@ -290,7 +290,7 @@ def _link(
 
 
 def _corpus(corpus: CorpusSettings | None) -> CorpusSettings:
-    """Return the corpus, or raise an error if there is none."""
+    """Return the corpus, or raise an error if it is missing."""
     if corpus is None:
         raise ValueError("give either `corpus` or --from, the source of the counts")
     return corpus

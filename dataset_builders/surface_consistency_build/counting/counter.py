@@ -126,7 +126,7 @@ class SurfaceCounter:
         self._documents = self._n_bytes = self._n_repaired = 0
 
     def sibling(self) -> Self:
-        """Return a counter at zero that shares the tables of this one, for another thread."""
+        """Return a counter at zero that uses the tables of this one, for another thread."""
         other = copy(self)
         other._reset()
         return other

@@ -96,7 +96,7 @@ class ReadReport:
         """Describe the faults, one sentence per kind.
 
         Returns:
-            The sentences; empty if there are no faults.
+            The sentences; empty without faults.
         """
         done = {"invalid UTF-8": "repaired", "NUL": "counted"}
         said = [

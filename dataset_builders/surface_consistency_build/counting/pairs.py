@@ -49,7 +49,7 @@ class PairCounter:
         options: Options of `SurfaceCounter`.
 
     Raises:
-        DataError: If there are no pairs, an entity has no name in the table, or a pair contains the
+        DataError: If `pairs` is empty, an entity has no name in the table, or a pair contains the
             same entity twice.
         ValueError: If `occurrences` is not one of its choices.
 
@@ -86,7 +86,7 @@ class PairCounter:
         self._of_entity = np.zeros(table.n_entities, dtype=np.int64)
 
     def sibling(self) -> "PairCounter":
-        """Return a counter at zero that shares the tables of this one, for another thread."""
+        """Return a counter at zero that uses the tables of this one, for another thread."""
         other = copy(self)
         other.surfaces = self.surfaces.sibling()
         other._both, other._of_entity = np.zeros_like(self._both), np.zeros_like(self._of_entity)

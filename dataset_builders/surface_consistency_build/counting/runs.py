@@ -127,7 +127,7 @@ class CountRun(Job):
         Raises:
             RunError: If the folder contains a run of another plan; the message lists the
                 differences.
-            SourceNotFoundError: If there are no documents.
+            SourceNotFoundError: If the corpus has no documents.
             DataError: If the folder is a file, or contains other files.
         """
 
@@ -256,7 +256,7 @@ class CountRun(Job):
             RunError: If a shard belongs to another plan; the message contains it.
 
         Warns:
-            SurfaceConsistencyWarning: If there were no documents.
+            SurfaceConsistencyWarning: If the corpus has no documents.
         """
         report = ReadReport()
         totals: dict[str, Any] = {}
@@ -491,7 +491,7 @@ class MergeStep(_Step):
 
 
 def _first_seen(data: Iterable[Any] | None) -> Iterable[Any] | None:
-    """Return documents, or None if there are none: executors also pass an empty stream."""
+    """Return documents, or None for an empty stream, which executors also pass."""
     stream = iter(data or ())
     first = next(stream, None)
     return None if first is None else chain((first,), stream)

@@ -94,9 +94,9 @@ class SurfaceTable:
 
         Raises:
             ColumnNotFoundError: If a mapping lacks entity_id or surface.
-            DataError: If there are no rows; if a name is empty, blank or contains a control
-                character or a lone surrogate; if an entity id is empty or contains a lone
-                surrogate; or if a role is unknown. The message contains the row.
+            DataError: If `rows` is empty; if a name is empty, blank or contains a control character
+                or a lone surrogate; if an entity id is empty or contains a lone surrogate; or if a
+                role is unknown. The message contains the row.
         """
         return _table(cls, _chunked(_checked(n, *_cells(n, row)) for n, row in enumerate(rows, 1)))
 
@@ -137,7 +137,7 @@ class SurfaceTable:
             an entity is its Wikidata item, or else its name.
 
         Raises:
-            DataError: If there are no questions, or a name is empty.
+            DataError: If `questions` is empty, or a name is empty.
         """
 
         def rows() -> Iterator[tuple[str, str, int]]:

@@ -109,7 +109,7 @@ class NameCounter:
             self.folded = SurfaceCounter(task.table, **(options | {"case": "fold"}))
 
     def sibling(self) -> "NameCounter":
-        """Return counters at zero that share the tables of these."""
+        """Return counters at zero that use the tables of these."""
         other = copy(self)
         other.pairs = None if self.pairs is None else self.pairs.sibling()
         other.surfaces = self.surfaces.sibling() if other.pairs is None else other.pairs.surfaces
@@ -226,7 +226,7 @@ class NameTask:
 
     @cached_property
     def _built(self) -> NameCounter:
-        """Counters of the names, whose tables all other counters share."""
+        """Counters of the names, whose tables all other counters use."""
         return NameCounter(self)
 
     def mentions(self, counts: Counts, totals: State) -> tables.MentionCounts | None:

@@ -61,7 +61,7 @@ class WikiPage:
 
     redirect: str | None
     """Title in the export's `<redirect>` element; "" if the element has no title (before schema
-    0.6), None if there is no such element."""
+    0.6), None without this element."""
 
     text: str
     """Wikitext of the last revision in the export; "" if it was hidden."""

@@ -115,7 +115,7 @@ def first_table(window: Window) -> SqlTable:
         The table.
 
     Raises:
-        DataError: If there is no CREATE TABLE, or rows precede it.
+        DataError: If the CREATE TABLE is missing, or rows precede it.
     """
     try:
         statement = next_statement(window)

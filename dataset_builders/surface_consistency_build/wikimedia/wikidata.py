@@ -51,7 +51,7 @@ def read_entity_batches(
         properties: Properties whose claims are wanted, such as "P19".
         language: Language of the labels and aliases.
         wiki: Wiki of the titles, such as "enwiki".
-        fallback_languages: Languages whose label is used if there is none in `language`, in order;
+        fallback_languages: Languages whose label is used if it is missing in `language`, in order;
             their aliases also count. Since 2025 many names exist only in "mul" (all languages).
         batch_size: Number of items per batch.
         options: Handling of damaged dumps and of uncompressed files without the brackets of an

@@ -118,7 +118,7 @@ class SiteInfo:
             title: A title with its namespace prefix, in any spelling.
 
         Returns:
-            The number; 0 if there is no such prefix.
+            The number; 0 without such a prefix.
         """
         prefix, colon, _ = title.partition(":")
         return self._number(prefix) if colon else 0
@@ -164,7 +164,7 @@ class SiteInfo:
         return self._capital(name, 0)
 
     def _number(self, prefix: str) -> int:
-        """Return the number of a namespace by name; 0 if there is none."""
+        """Return the number of a namespace by name; 0 if not found."""
         wanted = _folded(prefix)
         for number, name in self.namespaces.items():
             if wanted and name.casefold() == wanted:

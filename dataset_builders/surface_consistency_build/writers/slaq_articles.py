@@ -102,7 +102,7 @@ def read_articles(
         The articles, cleaned, in the source's order or by file name.
 
     Raises:
-        SourceNotFoundError: If there are no articles.
+        SourceNotFoundError: If articles are not found.
         ColumnNotFoundError: If a file of rows lacks title or text, or category if `category` is
             None.
         RecordError: If an article has no text, no title or no category, or a file is not UTF-8.

@@ -213,7 +213,7 @@ def _word_in(word: str, words: Collection[str]) -> bool:
 
 
 def _proportion_found(wanted: Collection[str], words: Collection[str]) -> float:
-    """Return the proportion of wanted words that are in `words`; 1 if there are no wanted words."""
+    """Return the proportion of wanted words that are in `words`; 1 without wanted words."""
     return sum(_word_in(word, words) for word in wanted) / len(wanted) if wanted else 1.0
 
 

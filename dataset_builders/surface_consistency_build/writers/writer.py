@@ -167,7 +167,7 @@ class ReviewSheet:
         return "/".join(cells[name].removesuffix(".0") for name in self.key)
 
     def changed(self, written: Cells, cells: Cells) -> str | None:
-        """Return the first read-only column that the reviewer changed; None if there is none."""
+        """Return the first read-only column that the reviewer changed; None if unchanged."""
         return next(
             (
                 name

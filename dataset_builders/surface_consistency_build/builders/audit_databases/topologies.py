@@ -216,7 +216,7 @@ def _near_misses(table: FactTable, seed: int) -> tuple[RelatedFact, ...]:
 def _other_object(
     fact: Triplet, alike: list[Triplet], generator: np.random.Generator
 ) -> Triplet | None:
-    """Draw a fact of the same relation with another subject and object; None if there is none."""
+    """Draw a fact of the same relation with another subject and object; None if not found."""
 
     def differs(other: Triplet) -> bool:
         """Return whether both parts differ."""
@@ -256,7 +256,8 @@ def _paraphrase(table: FactTable, seed: int) -> Iterator[_Form]:
 
 
 def _paraphrases(table: FactTable, fact: Triplet) -> list[tuple[str, str]]:
-    """Return paraphrased subjects and relations; if there are none, names made from the fact."""
+    """Return the paraphrased subjects and relations of the table, or else one made from the
+    fact."""
     listed = [
         (item.triplet.subject, item.triplet.relation)
         for item in table.noise

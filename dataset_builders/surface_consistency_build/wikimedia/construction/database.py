@@ -121,7 +121,7 @@ def keep_rows(
         columns: Columns of the table, as in SELECT.
 
     Returns:
-        One count per reason with rows; one count without a reason if there are none.
+        One count per reason with rows, or else one count without a reason.
     """
     cases = " ".join(f"WHEN {test} THEN {place}" for place, test in enumerate(reasons.values()))
     connection.execute(
