@@ -256,8 +256,7 @@ def _paraphrase(table: FactTable, seed: int) -> Iterator[_Form]:
 
 
 def _paraphrases(table: FactTable, fact: Triplet) -> list[tuple[str, str]]:
-    """Return the paraphrased subjects and relations of the table, or else one made from the
-    fact."""
+    """Return the table's paraphrased subjects and relations, or one made from the fact."""
     listed = [
         (item.triplet.subject, item.triplet.relation)
         for item in table.noise
