@@ -1,7 +1,7 @@
-"""Data sets made from their sources: dumps, counts, links, written questions, cards.
+"""Build data sets from their sources: dumps, counts, links, written questions, cards.
 
-The other half of surface-consistency, of the same version: what it makes are files, which the
-library reads.
+This package has the same version as surface-consistency, and writes the files that the library
+reads.
 """
 
 import lazy_loader

@@ -1,1 +1,1 @@
-"""The `datasets` builder classes, a folder a data set."""
+"""The `datasets` builder classes, one folder per data set."""

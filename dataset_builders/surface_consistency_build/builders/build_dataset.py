@@ -1,4 +1,4 @@
-"""One function that builds any of the data sets and writes it as a folder for the hub."""
+"""Build a data set and write it as a folder for the hub."""
 
 import os
 import re
@@ -51,19 +51,19 @@ def build_dataset(
     progress: BuildHook | None = None,
     **options: object,
 ) -> PublishPlan:
-    """Build a data set, write it as Parquet files with a card, and upload it if asked to.
+    """Build a data set, write it as Parquet files with a card, and optionally upload it.
 
-    `datasets.load_dataset(out)` returns the rows that were built. Rows of a source are checked and
-    written with all their columns.
+    `datasets.load_dataset(out)` returns the rows that were built. Rows of a source are validated
+    and written with all their columns.
 
     Args:
         name: Name of the data set: "redirectqa", "popqa-redirect", "slaq" or "lmlm-audit".
         source: Folder of dumps (redirectqa, popqa-redirect); file, folder, URL or hub id of rows
             (redirectqa, slaq); folder of databases and prompts (lmlm-audit).
-        out: Folder to write: new, empty, or written by the same build before.
-        config: Configuration. None builds the default one, and all of lmlm-audit.
+        out: Folder to write: new, empty, or written by the same build.
+        config: Configuration. None builds the default one, or all configurations of lmlm-audit.
         push_to: Repository `owner/name` to upload the folder to; None uploads nothing.
-        dry_run: Whether to upload nothing, and only return what a push would upload. The folder
+        dry_run: Whether to return the files that a push would upload, without uploading. The folder
             is written.
         overwrite: Whether a data set of other settings in `out` may be replaced.
         progress: Called while dumps are read and before each step.
@@ -77,14 +77,15 @@ def build_dataset(
     Raises:
         ValueError: If the data set, the configuration or an option is unknown, or `push_to` is not
             `owner/name`.
-        SourceNotFoundError: If the source, or a dump in it, is missing; names where to get it.
-        DataError: If the source is broken, `out` contains other files, or `push_to` is given and
+        SourceNotFoundError: If the source, or a dump in it, is missing; the message contains its
+            URL.
+        DataError: If the source is damaged, `out` contains other files, or `push_to` is given and
             the hub has no token.
         RunError: If `out` contains a data set of other settings.
     """
     if name not in DATA_SETS:
         near = did_you_mean(name, DATA_SETS)
-        raise ValueError(f"no data set {name!r}{near}; the data sets are {', '.join(DATA_SETS)}")
+        raise ValueError(f"unknown data set {name!r}{near}; data sets: {', '.join(DATA_SETS)}")
     if push_to is not None:
         check_push(push_to, dry_run=dry_run)
     kind = _builder_class(name, source)
@@ -96,7 +97,7 @@ def build_dataset(
         if kind is RedirectQADumpsBuilder and "wiki" in given:
             if config is not None:
                 raise ValueError(
-                    "config and wiki both name a wiki; pass one of them. Configurations: "
+                    "config and wiki both name a wiki; pass only one of them. Configurations: "
                     f"{', '.join(one.name for one in kind.BUILDER_CONFIGS)}"
                 )
             labels = (load_wiki(str(given["wiki"])).name,)
@@ -111,12 +112,12 @@ def build_dataset(
 
 
 def _builder_class(name: str, source: str | os.PathLike[str]) -> type[RowsBuilder]:
-    """Choose the builder of a data set by its source, and refuse a source that does not exist."""
+    """Choose the builder of a data set by its source, and check that the source exists."""
     kinds, path = DATA_SETS[name], Path(source)
     is_remote = url_of(source) is not None or is_hub_id(str(source))
     if not path.exists() and not (issubclass(kinds[-1], SourceBuilder) and is_remote):
         raise SourceNotFoundError(
-            f"{name}: no file or folder {os.fspath(source)!r}; {kinds[-1].WHERE}"
+            f"{name}: file or folder {os.fspath(source)!r} not found; {kinds[-1].WHERE}"
         )
     if len(kinds) == 1 or not path.is_dir():
         return kinds[-1]
@@ -140,7 +141,7 @@ def _names(kind: type[RowsBuilder], config: str | None) -> tuple[str, ...]:
 def _make(
     kind: type[RowsBuilder], source: str, name: str, options: dict[str, object], cache: str
 ) -> RowsBuilder:
-    """Make the builder of one configuration, with options over the settings of its preset."""
+    """Create the builder of one configuration; options replace the settings of its preset."""
     preset = next(one for one in kind.BUILDER_CONFIGS if one.name == name).settings
     (settings,) = made_from((kind.SETTINGS,), preset.model_dump() | options, kind.NAME)
     return kind(

@@ -1,7 +1,7 @@
-"""What the builders share: rows of a source, written as they are, and rows built from dumps.
+"""Base classes of the builders, for rows of a source and for rows built from dumps.
 
-A builder is a class of `datasets`: its columns, types and rows. `build_dataset` makes it, and
-writes what it yields as a folder with a card.
+A builder is a class of `datasets` that defines columns, types and rows. `build_dataset` creates it,
+and writes its rows as a folder with a card.
 """
 
 import json
@@ -37,14 +37,14 @@ class BuildConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """One configuration of a data set."""
 
     source: str = ""
-    """Where the rows come from."""
+    """Source of the rows."""
 
     settings: Settings = field(default_factory=RowsSettings)
-    """How they are built."""
+    """Settings of the build."""
 
 
 class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
-    """A builder of one data set; `build_dataset` makes it and writes its rows."""
+    """A builder of one data set; `build_dataset` creates it and writes its rows."""
 
     VERSION = datasets.Version(_VERSION)
     BUILDER_CONFIG_CLASS: ClassVar[type[BuildConfig]] = BuildConfig
@@ -56,22 +56,22 @@ class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """The record of its settings."""
 
     DEFAULTS: ClassVar[tuple[str, ...]] = ()
-    """Configurations that are built if none is named; empty for the default one."""
+    """Configurations that are built by default; empty for the default configuration."""
 
     record: type[Record]
     """The record of its columns."""
 
     KEY: ClassVar[tuple[str, ...]] = ()
-    """Columns that no two rows share; not checked when empty."""
+    """Columns whose values identify a row; not checked if empty."""
 
     progress: BuildHook | None = None
     """Called while dumps are read and before each step."""
 
     WHERE: ClassVar[str]
-    """Where a source can be found, for messages."""
+    """Places of a source, for messages."""
 
-    def download_and_prepare(self, output_dir: str | None = None, **options: Any) -> None:  # noqa: ANN401 - those of `datasets`
-        """Build the rows again, since the cache has no key for the source's content."""
+    def download_and_prepare(self, output_dir: str | None = None, **options: Any) -> None:  # noqa: ANN401 - options of `datasets`
+        """Build the rows again, because the cache has no key for the source's content."""
         self.info.features, self.info.splits = self._info().features, None
         options["download_mode"] = datasets.DownloadMode.FORCE_REDOWNLOAD
         super().download_and_prepare(output_dir, **options)
@@ -88,11 +88,11 @@ class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _split_generators(
         self, dl_manager: datasets.DownloadManager
     ) -> list[datasets.SplitGenerator]:
-        """Offer the one split."""
+        """Return the generator of the only split."""
         return [datasets.SplitGenerator(name=self.split, gen_kwargs={})]
 
     def _generate_examples(self) -> Iterator[tuple[str, Row]]:
-        """Yield the rows under keys that no two share."""
+        """Yield the rows with unique keys."""
         yield from ((str(number), row) for number, row in enumerate(self.rows()))
 
     @abstractmethod
@@ -105,14 +105,14 @@ class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @abstractmethod
     def card(self) -> CardText:
-        """Write the card's text.
+        """Return the card's text.
 
         Returns:
             The text.
         """
 
     def options(self) -> dict[str, JsonValue]:
-        """List what decides the rows, for the folder and its card.
+        """Return the settings that determine the rows, for the folder and its card.
 
         Returns:
             Value by name.
@@ -122,7 +122,7 @@ class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         return {"source": shown, **self.config.settings.model_dump(mode="json")}
 
     def claim(self) -> dict[str, JsonValue]:
-        """List what a folder is known by, so that no other data set replaces it.
+        """Return the settings that identify a folder, so that other data sets do not replace it.
 
         Returns:
             Value by name.
@@ -163,14 +163,15 @@ class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
 
 class SourceBuilder(RowsBuilder):
-    """Rows of a file, folder or hub repository: checked by a loader, then written as they are.
+    """Rows of a file, folder or hub repository, which are validated and written unchanged.
 
-    The columns of the record get its types (in CSV files every cell is text). Other columns are
-    kept with the types of their values. Rows that repeat another in every cell are dropped.
+    The columns of the record get its types (in CSV files all cells are text). Other columns keep
+    the types of their values. Rows that are equal to another row in all cells are dropped.
     """
 
     READERS: ClassVar[Mapping[str, Callable[[object], object]]] = {}
-    """Column of the record to the reader of its cells, if that of its type is not enough."""
+    """Column of the record to the reader of its cells, if the reader of its type does not
+    suffice."""
 
     def _info(self) -> datasets.DatasetInfo:
         """Check the source, read it, and describe its columns."""
@@ -206,25 +207,25 @@ class SourceBuilder(RowsBuilder):
         }
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the source, each once; see `RowsBuilder.rows`."""
+        """Yield the distinct rows of the source; see `RowsBuilder.rows`."""
         seen = {json.dumps(row, default=str): row for row in self._rows}
         yield from seen.values()
 
     @abstractmethod
     def check(self) -> None:
-        """Load the source with the loader of the data set, which names what is wrong."""
+        """Load the source with the loader of the data set, which rejects invalid rows."""
 
     @abstractmethod
     def base_card(self) -> CardText:
-        """Write the card's text for a source that states no licence."""
+        """Return the card's text for a source that does not state a licence."""
 
     def card(self) -> CardText:
-        """Write the card's text, with the licence that the source states."""
+        """Return the card's text, with the licence that the source states."""
         return stated_license(self.base_card(), _license_of(self._opened))
 
 
 def _reader_of(feature: object) -> Callable[[object], object]:
-    """Choose the reader of a column's cells; what has the type already is not changed."""
+    """Return the reader of a column's cells; values that already have the type are unchanged."""
     if isinstance(feature, datasets.List):
         return lambda value: value if isinstance(value, list | None) else list(strings_of(value))
     if getattr(feature, "dtype", None) == "int64":

@@ -1,4 +1,4 @@
-"""Builders of rows from dumps: their settings, and what they share."""
+"""Base class of the builders of rows from dumps."""
 
 import time
 from abc import abstractmethod
@@ -32,7 +32,7 @@ ROW_KEY: Final = (
     "object_redirect_wiki_title",
     "template",
 )
-"""Fields that no two rows of a built data set share."""
+"""Fields that identify a row of a built data set."""
 
 
 class DumpsBuilder(RowsBuilder):
@@ -44,7 +44,7 @@ class DumpsBuilder(RowsBuilder):
 
     @cached_property
     def plan(self) -> DumpPlan:
-        """The dump files that are there, and those that are missing."""
+        """The existing and the missing dump files."""
         plan: DumpPlan = self.config.settings.plan(self.config.source)
         return plan
 
@@ -58,7 +58,7 @@ class DumpsBuilder(RowsBuilder):
         """Build the rows.
 
         Args:
-            work: Folder for what is staged.
+            work: Folder for staged tables.
 
         Returns:
             The rows, and a description of the excluded rows.
@@ -75,7 +75,7 @@ class DumpsBuilder(RowsBuilder):
         return (row.model_dump(mode="json") for row in self.result.rows())
 
     def options(self) -> dict[str, JsonValue]:
-        """List what decides the rows, the wiki's configuration included."""
+        """Return the settings that determine the rows, including the wiki's configuration."""
         settings, plan = self.config.settings, self.plan
         return {
             "wiki": Path(settings.wiki).name,
@@ -83,7 +83,7 @@ class DumpsBuilder(RowsBuilder):
             "category_cap": settings.category_cap or None,
             "allow_truncated": settings.allow_truncated,
             "require_end_mark": settings.require_end_mark,
-            # Months and days whose views are summed.
+            # Months and days with summed views.
             "months": [path.name.split("-")[1] for path in plan.files.pageviews],
             "route": plan.route,
             "notes": self.wiki.notes,
@@ -92,17 +92,17 @@ class DumpsBuilder(RowsBuilder):
 
     @abstractmethod
     def own_options(self) -> dict[str, JsonValue]:
-        """List the settings that other builders do not have.
+        """Return the settings that other builders do not have.
 
         Returns:
             Value by name.
         """
 
     def claim(self) -> dict[str, JsonValue]:
-        """List what a folder is known by, without permissions that change no row."""
+        """Return the settings that identify a folder, without those that do not change the rows."""
         permissions = ("allow_truncated", "require_end_mark", "configuration")
         known = {name: value for name, value in self.options().items() if name not in permissions}
-        # The wiki's fields one by one, so that an error names the field that differs.
+        # Single fields of the wiki, so that an error names the field that differs.
         wiki = {f"wiki.{name}": value for name, value in self.wiki.model_dump(mode="json").items()}
         dumps: list[JsonValue] = [path.name for path in self.plan.files.paths]
         seed = self.config.settings.seed
@@ -122,7 +122,7 @@ class DumpsBuilder(RowsBuilder):
         return self._subset(name, self.rows(), attrition=result.attrition, manifest=manifest)
 
     def _described(self, *, checksums: bool) -> Iterator[SourceFile]:
-        """Describe the dumps, and report how far the checksums are: they read every byte."""
+        """Describe the dumps, and report the progress of checksums, which read all bytes."""
         sizes = {path: path.stat().st_size for path in self.plan.files.paths}
         start, done = time.perf_counter(), 0
         for path, size in sizes.items():

@@ -18,70 +18,70 @@ from surface_consistency_build.wikimedia.construction.steps import Unambiguous
 
 
 class RowsSettings(Settings):
-    """Which rows of a source are read."""
+    """Rows to read from a source."""
 
     split: str = "test"
-    """Split of the source, and of the data set that is written."""
+    """Split of the source and of the written data set."""
 
 
 class DumpSettings(Settings):
-    """How dumps are read and drawn from."""
+    """Settings for reading dumps and drawing from them."""
 
     wiki: str = "enwiki"
     """A known wiki, or a TOML or JSON file that describes one."""
 
     route: Route | None = None
-    """Where redirects and their categories come from; the wiki's best by default."""
+    """Source of redirects and their categories; by default the best one of the wiki."""
 
     months: tuple[str, ...] = Field(default=(), strict=False)
-    """Months of pageviews to sum, as YYYYMM; all that are there by default."""
+    """Months of pageviews to sum, as YYYYMM; by default all existing files."""
 
     seed: int = 0
-    """Seed of all draws."""
+    """Random seed of all draws."""
 
     category_cap: int | None = Field(default=None, ge=0)
-    """Instances at which a category is down-sampled; 0 or none for no balancing."""
+    """Number of instances above which a category is down-sampled; 0 or none for no balancing."""
 
     memory_limit: str = "2GB"
-    """Memory for DuckDB; beyond it spills to disk."""
+    """Memory limit of DuckDB; further data spill to disk."""
 
     threads: int | None = Field(default=None, ge=1)
-    """Threads for reading and for DuckDB; all processors by default."""
+    """Number of threads for reading and for DuckDB; by default the number of processors."""
 
     allow_truncated: bool = False
-    """Whether a dump that ends early counts as far as it goes."""
+    """Read a dump that ends early up to that place."""
 
     require_end_mark: bool = False
-    """Whether a plain dump whose format cannot tell that it is whole is refused."""
+    """Reject an uncompressed dump without an end marker, because it may be incomplete."""
 
     work: Path | None = Field(default=None, strict=False)
-    """Folder for what is staged; OUT.work by default."""
+    """Folder for staged tables; by default OUT.work."""
 
     checksums: bool = True
-    """Whether the card names the SHA-1 of the sources."""
+    """Add the SHA-1 checksums of the sources to the card."""
 
     def plan(self, dumps: str | os.PathLike[str], *, needs_views: bool = True) -> DumpPlan:
-        """Look for the dump files of this build.
+        """Find the dump files of this build.
 
         Args:
             dumps: Folder of dump files.
-            needs_views: Whether the build cannot do without pageviews; PopQA's facts can.
+            needs_views: Whether the build needs pageviews; PopQA's facts do not.
 
         Returns:
-            The files that are there, and those that are missing.
+            The existing and the missing files.
         """
         return find_dumps(
             dumps, self.wiki, route=self.route, months=self.months or None, needs_views=needs_views
         )
 
     def resources(self, progress: BuildHook | None) -> BuildResources:
-        """Gather what the build may use.
+        """Return the resources of the build.
 
         Args:
             progress: Called as dumps are read and before each step.
 
         Returns:
-            The options of `build_redirectqa` that change no row.
+            The options of `build_redirectqa` that do not change the rows.
         """
         return {
             "memory_limit": self.memory_limit,
@@ -93,16 +93,17 @@ class DumpSettings(Settings):
 
 
 class BuildSettings(DumpSettings):
-    """How RedirectQA is built."""
+    """Settings for building RedirectQA."""
 
     triples: int = Field(default=500_000, ge=1)
-    """Candidate triples that are drawn."""
+    """Number of candidate triples to draw."""
 
     category_cap: int | None = Field(default=CATEGORY_CAP, ge=0)
-    """Instances at which a category is down-sampled; 0 or none for no balancing."""
+    """Number of instances above which a category is down-sampled; 0 or none for no balancing."""
 
     unambiguous: Unambiguous = "subject"
-    """Whose canonical surface form must be that of one entity alone."""
+    """Entities whose canonical surface form must be unique: subject, or subject and object
+    (both)."""
 
     def build(
         self, plan: DumpPlan, work: str | os.PathLike[str], *, progress: BuildHook | None = None
@@ -111,7 +112,7 @@ class BuildSettings(DumpSettings):
 
         Args:
             plan: The dump files, of `plan`.
-            work: Folder for what is staged; builds of one wiki may share it.
+            work: Folder for staged tables; builds of one wiki may share it.
             progress: Called as dumps are read and before each step.
 
         Returns:
@@ -119,7 +120,7 @@ class BuildSettings(DumpSettings):
 
         Raises:
             SourceNotFoundError: If a dump is missing.
-            DataError: If a dump is broken or a step leaves no rows.
+            DataError: If a dump is damaged or no rows remain after a step.
         """
         return build_redirectqa(
             plan.files,
@@ -134,14 +135,14 @@ class BuildSettings(DumpSettings):
 
 
 class PopQASettings(DumpSettings):
-    """How PopQA is augmented."""
+    """Settings for augmenting PopQA."""
 
     popqa: str = "akariasai/PopQA"
     """Hub id, folder or file of PopQA's rows."""
 
     revision: str | None = None
-    """Commit, tag or branch of PopQA's rows; pin it in work to be repeated."""
+    """Commit, tag or branch of PopQA's rows; set it for reproducible builds."""
 
     def plan(self, dumps: str | os.PathLike[str], *, needs_views: bool = False) -> DumpPlan:
-        """Look for the dump files of this build; page views are optional."""
+        """Find the dump files of this build; page views are optional."""
         return super().plan(dumps, needs_views=needs_views)

@@ -1,1 +1,1 @@
-"""Data sets as folders with a card, and their way to the hub."""
+"""Write data sets as folders with a card, and upload them to the hub."""

@@ -1,4 +1,4 @@
-"""What a build tells of itself: what is in its rows, what they were built from and how."""
+"""Records of a build: counts of its rows, its sources and its settings."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.taxonomy import CANONICAL_LABEL, types_of
 
 Row = Mapping[str, Any]
-"""A row by column name, in plain Python values."""
+"""A row as column name to plain Python value."""
 
 _CATEGORY_FIELDS = ("subject_surface_category", "object_surface_category")
 _SURFACE_FIELDS = (
@@ -34,23 +34,23 @@ class SourceFile(Record):
     """One file that a build read."""
 
     name: NonEmpty
-    """File name, as it was published."""
+    """Published name of the file."""
 
     date: str | None
-    """Date in the name, "YYYYMMDD" or "YYYYMM"; None when it holds none."""
+    """Date in the name, "YYYYMMDD" or "YYYYMM"; None without a date."""
 
     n_bytes: int = Field(ge=0)
-    """Size as it lies on the disk."""
+    """Size on the disk."""
 
     sha1: str | None
-    """SHA-1 as Wikimedia publishes it; None when it was not asked for."""
+    """SHA-1 as published by Wikimedia; None if it was not computed."""
 
 
 class BuildManifest(Record):
-    """The settings of one build, written beside its rows and into the card."""
+    """The settings of one build, written next to its rows and to the card."""
 
     builder: NonEmpty
-    """What built the rows."""
+    """Name of the builder."""
 
     builder_version: NonEmpty
     """Version of the rows' layout and rules."""
@@ -59,10 +59,10 @@ class BuildManifest(Record):
     """Version of this package."""
 
     seed: int | None = None
-    """Seed of all draws; None if nothing was drawn."""
+    """Random seed of all draws; None if nothing was drawn."""
 
     options: dict[str, JsonValue] = Field(default_factory=dict)
-    """What else was settled, by name."""
+    """Other settings, by name."""
 
     sources: Items[SourceFile] = ()
     """The files that were read."""
@@ -73,17 +73,17 @@ def describe_file(path: str | os.PathLike[str], *, checksum: bool = True) -> Sou
 
     Args:
         path: The file.
-        checksum: Whether to compute its SHA-1, which reads every byte.
+        checksum: Whether to compute its SHA-1, which reads all bytes.
 
     Returns:
         The description.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
+        SourceNotFoundError: If the file does not exist.
     """
     file = Path(path)
     if not file.is_file():
-        raise SourceNotFoundError(f"no file {file}; name the files that the build reads")
+        raise SourceNotFoundError(f"file {file} not found; name the files that the build reads")
     date = _DATE.search(file.name)
     return SourceFile(
         name=file.name,
@@ -94,7 +94,7 @@ def describe_file(path: str | os.PathLike[str], *, checksum: bool = True) -> Sou
 
 
 def file_digest(path: Path, algorithm: str) -> str:
-    """Hash a whole file, such as with "sha256"."""
+    """Return the hash of a file, such as with "sha256"."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, algorithm).hexdigest()
 
@@ -103,13 +103,13 @@ def file_digest(path: Path, algorithm: str) -> str:
 class RowCounts:
     """Counts of one subset, by split and over all of its splits.
 
-    An instance is a fact under one surface form, whatever the number of its wordings; categories,
-    types and relations count instances, as Table 3 of RedirectQA does. An instance in two
-    categories counts in both.
+    An instance is a fact with one surface form, whatever the number of its wordings; categories,
+    types and relations count instances, as in Table 3 of RedirectQA. An instance in two categories
+    counts in both.
     """
 
     key: Sequence[str] = ()
-    """Fields that no two rows of a split may share; not checked when empty."""
+    """Fields that identify a row of a split; not checked if empty."""
 
     rows: Counter[str] = field(default_factory=Counter)
     """Split to rows."""
@@ -139,7 +139,7 @@ class RowCounts:
     """Wording to rows."""
 
     def watch(self, split: str, rows: Iterable[Row]) -> Iterator[Row]:
-        """Pass rows on and count them.
+        """Yield rows and count them.
 
         Args:
             split: Their split.
@@ -149,7 +149,7 @@ class RowCounts:
             The same rows.
 
         Raises:
-            DataError: If two rows share their key; names both places.
+            DataError: If two rows have the same key; the message contains both positions.
         """
         keys: dict[bytes, int] = {}
         facts: set[Hashable] = set()
@@ -163,7 +163,7 @@ class RowCounts:
             yield row
 
     def _check(self, split: str, row: Row, number: int, keys: dict[bytes, int]) -> None:
-        """Refuse a row whose key was seen."""
+        """Reject a row whose key occurred before."""
         if not self.key:
             return
         key = tuple(row[name] for name in self.key)
@@ -178,7 +178,7 @@ class RowCounts:
             )
 
     def _count(self, split: str, row: Row, facts: set[Hashable], instances: set[bytes]) -> None:
-        """Count a row's fact and surface form, the first time that they come by."""
+        """Count a row's fact and surface form when they first occur."""
         fact = row.get("triplet_id")
         if fact is None:
             return
@@ -207,5 +207,5 @@ class RowCounts:
 
 
 def _short(values: tuple[object, ...]) -> bytes:
-    """Stand for values in a few bytes: millions of rows are told apart in memory."""
+    """Return a short digest of values, because the keys of millions of rows are in memory."""
     return hashlib.blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,8 +1,4 @@
-"""The data set card: the YAML header that `load_dataset` reads, and what people should know.
-
-`dataset_card.md.jinja` beside this module is its text; here stands what is counted into it, and
-what the cards of RedirectQA and its relatives say besides.
-"""
+"""Make the data set card: the YAML header that `load_dataset` reads, and a description."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,20 +27,19 @@ _PAPERS: Final = Path(__file__).with_name("dataset_papers.bib")
 """BibTeX of the papers of RedirectQA, PopQA, SLAQ and the audit, separated by blank lines."""
 
 _SUMMARY: Final = """
-Facts of Wikidata, asked under the title of the subject's Wikipedia article and under titles of
-pages that redirect to it, each redirect with the kind of name it is. Built with
-`surface-consistency` from Wikimedia's dumps, after the construction of RedirectQA (arXiv
-2604.21882, section 2.3). Rows of one `triplet_id` are one fact; canonical rows carry `__MAIN__` as
-their category.
+Questions about facts of Wikidata, with the title of the subject's Wikipedia article and with titles
+of pages that redirect to it, each redirect with its kind of name. Built with `surface-consistency`
+from Wikimedia's dumps, after the construction of RedirectQA (arXiv 2604.21882, section 2.3). Rows
+of one `triplet_id` are one fact; canonical rows have the category `__MAIN__`.
 """
 _POPQA_SUMMARY: Final = """
-The questions of PopQA, asked under the subject's name in PopQA and under titles of pages that
-redirect to its Wikipedia article, as in the preliminary experiment of RedirectQA (arXiv 2604.21882,
-appendix B.1). Built with `surface-consistency` from PopQA's rows and Wikimedia's dumps. Rows of one
-`triplet_id` are one question of PopQA; canonical rows carry `__MAIN__` as their category.
+The questions of PopQA, with the subject's name in PopQA and with titles of pages that redirect to
+its Wikipedia article, as in the preliminary experiment of RedirectQA (arXiv 2604.21882, appendix
+B.1). Built with `surface-consistency` from PopQA's rows and Wikimedia's dumps. Rows of one
+`triplet_id` are one question of PopQA; canonical rows have the category `__MAIN__`.
 """
 _LICENSES: Final = """
-- The rows as a whole, and titles and redirects from Wikipedia: CC BY-SA 4.0.
+- The data set, and titles and redirects from Wikipedia: CC BY-SA 4.0.
 - Facts, labels and aliases from Wikidata: CC0 1.0.
 - Pageviews from Wikimedia's analytics dumps: CC0 1.0.
 """
@@ -84,28 +79,28 @@ tables of facts keep the licence of these tables.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardText:
-    """What a card says that cannot be counted."""
+    """Text of a card, without the counts."""
 
     pretty_name: str
-    """Name for people."""
+    """Display name."""
 
     summary: str
-    """What the data set is, in Markdown."""
+    """Description of the data set, in Markdown."""
 
     languages: tuple[str, ...]
     """Language codes."""
 
     license: str
-    """Identifier that the hub knows, such as "cc-by-sa-4.0"."""
+    """Identifier of the hub, such as "cc-by-sa-4.0"."""
 
     license_notes: str
-    """Which part is under which licence, in Markdown."""
+    """Licences of the parts, in Markdown."""
 
     citation: str
     """BibTeX."""
 
     task_categories: tuple[str, ...] = ("question-answering",)
-    """Tasks that the hub knows."""
+    """Task categories of the hub."""
 
     tags: tuple[str, ...] = ()
     """Free tags."""
@@ -113,13 +108,13 @@ class CardText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardSubset:
-    """One configuration, as the card shows it."""
+    """One configuration of a card."""
 
     name: str
     """Its name."""
 
     counts: RowCounts
-    """What is in its rows."""
+    """Counts of its rows."""
 
     data_files: Mapping[str, str]
     """Split to the pattern of its files."""
@@ -131,36 +126,36 @@ class CardSubset:
     """Size of the files."""
 
     digest: str
-    """Digest of the files. `datasets` does not look at the content of local files: it finds rows in
-    its cache by the card, which therefore changes with the rows."""
+    """Digest of the files. `datasets` does not compare the content of local files: the key of its
+    cache is the card, so the card must change with the rows."""
 
     meanings: Mapping[str, str] = field(default_factory=dict)
-    """Column to what it holds, in Markdown; not shown when empty."""
+    """Column to its description, in Markdown; omitted if empty."""
 
     attrition: Sequence[StepCount] = ()
-    """What the build left out."""
+    """Rows that the build excluded."""
 
     manifest: BuildManifest | None = None
-    """How it was built."""
+    """Settings of the build."""
 
 
 def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) -> str:
     """Write the README of a data set repository.
 
     Args:
-        text: What cannot be counted.
+        text: The text, without the counts.
         subsets: The configurations, in order.
-        default: The one that `load_dataset` takes when none is named.
+        default: The default configuration of `load_dataset`.
 
     Returns:
         The card: YAML between lines of dashes, then Markdown.
 
     Raises:
-        ValueError: If there are no subsets, or the default is none of them.
+        ValueError: If `subsets` is empty, or the default is not one of them.
     """
     names = [subset.name for subset in subsets]
     if default not in names:
-        raise ValueError(f"the default {default!r} is none of the subsets ({', '.join(names)})")
+        raise ValueError(f"the default {default!r} is not one of the subsets ({', '.join(names)})")
     from datasets.info import DatasetInfosDict
     from huggingface_hub import DatasetCard, DatasetCardData
 
@@ -207,11 +202,11 @@ def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) 
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Lay out a table; whole numbers get separators and stand to the right.
+    """Return a table; integers have separators and are right-aligned.
 
     Args:
         header: Names of the columns.
-        rows: Cells; a text that is not `Markdown` is set so that nothing of it is markup.
+        rows: Cells; markup is escaped in texts that are not `Markdown`.
 
     Returns:
         The table, without a final line feed.
@@ -235,11 +230,11 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 def redirectqa_card(
     languages: Sequence[str] = ("en",), *, pretty_name: str = "RedirectQA"
 ) -> CardText:
-    """Write the card's text for a build of RedirectQA.
+    """Return the card's text for a build of RedirectQA.
 
     Args:
-        languages: Codes of the languages that are asked in.
-        pretty_name: Name for people.
+        languages: Codes of the languages of the questions.
+        pretty_name: Display name.
 
     Returns:
         The text.
@@ -256,10 +251,10 @@ def redirectqa_card(
 
 
 def popqa_redirect_card(*, pretty_name: str = "PopQA with redirects") -> CardText:
-    """Write the card's text for PopQA with redirects.
+    """Return the card's text for PopQA with redirects.
 
     Args:
-        pretty_name: Name for people.
+        pretty_name: Display name.
 
     Returns:
         The text.
@@ -276,16 +271,16 @@ def popqa_redirect_card(*, pretty_name: str = "PopQA with redirects") -> CardTex
 
 
 def _citation(*places: int) -> str:
-    """Read the papers to cite, by their places in the file."""
+    """Read the papers to cite, by their positions in the file."""
     papers = _PAPERS.read_text(encoding="utf-8").strip().split("\n\n")
     return "\n\n".join(papers[place] for place in places)
 
 
 def slaq_card(*, pretty_name: str = "SLAQ") -> CardText:
-    """Write the card's text for topics of SLAQ.
+    """Return the card's text for topics of SLAQ.
 
     Args:
-        pretty_name: Name for people.
+        pretty_name: Display name.
 
     Returns:
         The text.
@@ -302,7 +297,7 @@ def slaq_card(*, pretty_name: str = "SLAQ") -> CardText:
 
 
 def written_topics_card() -> CardText:
-    """Write the card's text for topics that a model wrote from articles.
+    """Return the card's text for topics that a model wrote from articles.
 
     Returns:
         The text.
@@ -316,10 +311,10 @@ def written_topics_card() -> CardText:
 
 
 def audit_card(*, pretty_name: str = "Databases for auditing forgetting") -> CardText:
-    """Write the card's text for databases of the audit of forgetting and their prompts.
+    """Return the card's text for databases of the audit of forgetting and their prompts.
 
     Args:
-        pretty_name: Name for people.
+        pretty_name: Display name.
 
     Returns:
         The text.
@@ -336,14 +331,14 @@ def audit_card(*, pretty_name: str = "Databases for auditing forgetting") -> Car
 
 
 def stated_license(text: CardText, license_id: str | None) -> CardText:
-    """Use the licence that the card of the source states.
+    """Set the licence that the card of the source states.
 
     Args:
         text: The card's text.
-        license_id: Identifier of the licence; None if the source states none.
+        license_id: Identifier of the licence; None if the source does not state it.
 
     Returns:
-        The text with that licence, or as it was.
+        The text with that licence, or unchanged.
     """
     if license_id is None:
         return text
@@ -362,7 +357,7 @@ def _split_rows(counts: RowCounts) -> _Cells:
 
 
 def _type_rows(counts: RowCounts) -> _Cells:
-    """Count instances by type, in the taxonomy's order; one in two types counts twice."""
+    """Count instances by type, in the taxonomy's order; an instance of two types counts twice."""
     for name in _in_order(counts.types, TYPES):
         yield TYPES[name].title if name in TYPES else name, counts.types[name]
 
@@ -391,13 +386,13 @@ def _relation_rows(counts: RowCounts) -> _Cells:
 
 
 def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Put the names of the taxonomy first, in its order, then the others."""
+    """Return the names of the taxonomy in its order, followed by the others."""
     present, order = set(names), list(known)
     return [*(name for name in order if name in present), *sorted(present - set(order))]
 
 
 def _column_rows(subset: CardSubset) -> _Cells:
-    """List the columns, with what they contain if that is known."""
+    """List the columns with their descriptions, if known."""
     for name, feature in subset.features.items():
         kind = _type_name(feature)
         meaning = Markdown(" ".join(subset.meanings.get(name, "").split()))
@@ -405,7 +400,7 @@ def _column_rows(subset: CardSubset) -> _Cells:
 
 
 def _type_name(feature: object) -> str:
-    """Name a column's type for people."""
+    """Return a readable name of a column's type."""
     inner = getattr(feature, "feature", None)
     return (
         f"list of {_type_name(inner)}"
@@ -431,13 +426,13 @@ def _info(subset: CardSubset) -> "datasets.DatasetInfo":
 
 
 def _attrition_rows(subset: CardSubset) -> _Cells:
-    """Tell what each step took in, passed on and dropped."""
+    """Return the rows that each step read, kept and dropped."""
     for line in subset.attrition:
         yield line.step, line.unit, line.rows_in, line.rows_out, line.reason or "", line.removed
 
 
 def _setting_rows(manifest: BuildManifest) -> _Cells:
-    """List the settings of a build; tables among them stand in `build.json` alone."""
+    """List the settings of a build, except tables, which are only in `build.json`."""
     yield "builder", f"{manifest.builder} {manifest.builder_version}"
     yield "package", f"surface-consistency {manifest.package_version}"
     if manifest.seed is not None:
@@ -448,7 +443,7 @@ def _setting_rows(manifest: BuildManifest) -> _Cells:
 
 
 def _plain(value: JsonValue) -> object:
-    """Write a setting for people."""
+    """Return a readable form of a setting."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, bool):

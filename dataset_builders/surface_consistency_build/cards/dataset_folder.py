@@ -1,7 +1,7 @@
-"""A folder in the hub's layout: Parquet shards, a card that names them, and the build's records.
+"""Write a folder in the hub's layout: Parquet shards, a card, and the records of the build.
 
-A folder is reserved before anything is read: nothing in it that somebody else made, or that other
-settings made, is replaced unasked.
+A folder is reserved before anything is read. Files of other origin, and data sets of other
+settings, are only replaced with `overwrite`.
 """
 
 import csv
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _SHARD_NAME: Final = re.compile(r"(?P<split>[^-]+)-\d{5}-of-\d{5}\.parquet")
 BUILD_METADATA_FILES: Final = ("attrition.csv", "build.json")
-"""What `write_folder` may lay into `metadata/<subset>`."""
+"""Files that `write_folder` may write to `metadata/<subset>`."""
 
 _CARD: Final = "README.md"
 _RECORD: Final = ".surface-consistency.json"
@@ -53,22 +53,23 @@ class Subset:
     """Its name: letters, digits, dots, dashes and underscores."""
 
     splits: Mapping[str, Iterable[Row]]
-    """Split to rows; each is read once."""
+    """Split to rows, which are read once."""
 
     features: "datasets.Features"
     """Columns of the rows, and their types."""
 
     meanings: Mapping[str, str] = field(default_factory=dict)
-    """Column to what it contains, for the card; columns without a description are listed too."""
+    """Column to a description of its content, for the card, which also lists columns without a
+    description."""
 
     key: tuple[str, ...] = ()
-    """Fields that no two rows of a split may share; not checked when empty."""
+    """Fields that identify a row of a split; not checked if empty."""
 
     attrition: Sequence[StepCount] = ()
-    """What the build left out, for the card and for `metadata/<name>/attrition.csv`."""
+    """Rows that the build excluded, for the card and for `metadata/<name>/attrition.csv`."""
 
     manifest: BuildManifest | None = None
-    """How it was built, for the card and for `metadata/<name>/build.json`."""
+    """Settings of the build, for the card and for `metadata/<name>/build.json`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +77,13 @@ class PublishedFolder:
     """A folder that `load_dataset` reads and `publish_folder` uploads."""
 
     folder: Path
-    """Where it is."""
+    """Its path."""
 
     files: tuple[Path, ...]
     """Its files, relative to the folder, sorted."""
 
     counts: Mapping[str, RowCounts]
-    """Subset to what is in its rows."""
+    """Subset to the counts of its rows."""
 
 
 def write_folder(
@@ -95,28 +96,29 @@ def write_folder(
 ) -> PublishedFolder:
     """Write subsets as Parquet shards with a generated card.
 
-    The same rows give the same bytes. Shards of an earlier, longer subset of the same name go, so
-    that the card's patterns find none of them.
+    The same rows give the same bytes. Shards of an earlier, longer subset of the same name are
+    deleted, so that the card's patterns do not match them.
 
     Args:
-        folder: Where to write; made if need be.
+        folder: Folder to write; created if it does not exist.
         subsets: The configurations, in the order of the card.
-        card: What the card says that cannot be counted.
-        default: The configuration for those who name none; the first when None.
-        rows_per_shard: Rows a file.
+        card: Text of the card.
+        default: The default configuration; None for the first.
+        rows_per_shard: Number of rows per file.
 
     Returns:
-        What was written.
+        The written folder.
 
     Raises:
-        DataError: If a file would be replaced that was not written here, a split has no rows, two
-            rows share their key, a row has other columns or types than its subset says, or a name
-            cannot be a folder's.
-        ValueError: If there are no subsets, two of one name, or `rows_per_shard` is below 1.
+        DataError: If a file of other origin exists, a split has no rows, two rows have the same
+            key, a row has other columns or types than its subset, or a name is not valid for a
+            folder.
+        ValueError: If `subsets` is empty, two subsets have the same name, or `rows_per_shard` is
+            below 1.
     """
     names = [subset.name for subset in subsets]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"subsets need one or more distinct names, got {names}")
+        raise ValueError(f"subsets must have one or more distinct names, got {names}")
     if rows_per_shard < 1:
         raise ValueError(f"rows_per_shard must be at least 1, got {rows_per_shard}")
     for subset in subsets:
@@ -143,23 +145,23 @@ def reserve_output_dir(
     subsets: Sequence[str],
     overwrite: bool = False,
 ) -> Path:
-    """Make a folder for a data set, or see that it may be written again, before anything is read.
+    """Create a folder for a data set, or check that it may be overwritten, before rows are read.
 
-    The settings are kept in a hidden file of the folder, which is not uploaded.
+    The settings are stored in a hidden file of the folder, which is not uploaded.
 
     Args:
         folder: The folder.
-        settings: What decides its rows, by name; values that JSON can hold.
-        subsets: Names of the subsets that will be written.
+        settings: Settings that determine its rows, by name, as JSON values.
+        subsets: Names of the subsets to write.
         overwrite: Whether a finished data set of other settings, and a card of other origin, may be
-            replaced: files of its other subsets are removed. Foreign files are not changed.
+            replaced; files of its other subsets are deleted. Other foreign files are not changed.
 
     Returns:
         The folder.
 
     Raises:
-        DataError: If the folder is a file, cannot be written, or holds files of other origin.
-        RunError: If it holds a data set of other settings; names each of them.
+        DataError: If the folder is a file, cannot be written, or contains files of other origin.
+        RunError: If it contains a data set of other settings; the message lists the differences.
     """
     place = make_folder(folder, "out")
     record = place / _RECORD
@@ -168,29 +170,29 @@ def reserve_output_dir(
     listed = known.get(_SUBSETS)
     earlier = listed if isinstance(listed, list) else []
     if not overwrite:
-        _refuse_foreign(place, earlier)
+        _check_foreign_files(place, earlier)
         if known and (place / _CARD).exists():
-            _refuse_others(place, known, wanted)
-    gone = [name for name in earlier if name not in subsets]
+            _check_settings(place, known, wanted)
+    removed = [name for name in earlier if name not in subsets]
     for file in list(_files(place)):
-        if _is_ours(file, gone):
+        if _is_build_file(file, removed):
             (place / file).unlink()
     write_text(record, json.dumps(wanted, ensure_ascii=False))
     return place
 
 
 def make_folder(folder: str | os.PathLike[str], option: str) -> Path:
-    """Make a folder, or say which option names what cannot be one.
+    """Create a folder; errors contain the name of the option.
 
     Args:
         folder: The folder.
-        option: Name of the option that gave it.
+        option: Name of its option.
 
     Returns:
         The folder.
 
     Raises:
-        DataError: If it is a file, or cannot be made or written.
+        DataError: If it is a file, or cannot be created or written.
     """
     if not os.fspath(folder):
         raise DataError(f"{option} is empty; name a folder")
@@ -199,15 +201,15 @@ def make_folder(folder: str | os.PathLike[str], option: str) -> Path:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(
-            f"{option} {place} cannot be a folder ({error.strerror}); choose another"
+            f"{option} {place} cannot be a folder ({error.strerror}); choose another folder"
         ) from error
     if not os.access(place, os.W_OK | os.X_OK):
-        raise DataError(f"{option} {place} cannot be written; choose another or change its rights")
+        raise DataError(f"{option} {place} is not writable; choose another or change its rights")
     return place
 
 
 def _recorded(record: Path) -> dict[str, JsonValue]:
-    """Read the settings of what was written; none where nothing tells of them."""
+    """Read the settings of the written data set; empty without a record."""
     try:
         content = parse_json(read_document(record), str(record))
     except (FileNotFoundError, RecordError):
@@ -215,19 +217,19 @@ def _recorded(record: Path) -> dict[str, JsonValue]:
     return content if isinstance(content, dict) else {}
 
 
-def _refuse_foreign(place: Path, subsets: Collection[JsonValue]) -> None:
-    """Refuse files that no build of these subsets wrote."""
-    foreign = sorted(name for name in _files(place) if not _is_ours(name, subsets))
+def _check_foreign_files(place: Path, subsets: Collection[JsonValue]) -> None:
+    """Raise an error for files that were not written by a build of these subsets."""
+    foreign = sorted(name for name in _files(place) if not _is_build_file(name, subsets))
     if foreign:
         shown = ", ".join(foreign[:_SHOWN]) + (", ..." if len(foreign) > _SHOWN else "")
         raise DataError(
-            f"out {place} holds files that no such build wrote ({shown}); choose a new or empty "
-            "folder, or pass overwrite (--overwrite) to write into it all the same"
+            f"out {place} contains files of other origin ({shown}); choose a new or empty folder, "
+            "or pass overwrite (--overwrite) to write to it"
         )
 
 
-def _is_ours(name: str, subsets: Collection[JsonValue]) -> bool:
-    """Tell whether a build writes a file of this name."""
+def _is_build_file(name: str, subsets: Collection[JsonValue]) -> bool:
+    """Check whether a build writes a file of this name."""
     *folders, last = name.split("/")
     if folders[:1] == ["metadata"] and len(folders) == 2:
         return folders[1] in subsets and last in BUILD_METADATA_FILES
@@ -236,10 +238,10 @@ def _is_ours(name: str, subsets: Collection[JsonValue]) -> bool:
     return bool(subsets) and name in {_CARD, CATEGORY_TYPES_PATH}
 
 
-def _refuse_others(
+def _check_settings(
     place: Path, known: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]
 ) -> None:
-    """Refuse other settings than those of the data set that is there."""
+    """Raise an error if the settings differ from those of the existing data set."""
     differences = [
         f"{name}: {_short(known.get(name))} there, {_short(wanted.get(name))} now"
         for name in sorted({*known, *wanted})
@@ -247,28 +249,28 @@ def _refuse_others(
     ]
     if differences:
         raise RunError(
-            f"out {place} holds a data set of other settings ({'; '.join(differences)}); choose "
+            f"out {place} contains a data set of other settings ({'; '.join(differences)}); choose "
             "another folder, or pass overwrite (--overwrite) to replace it"
         )
 
 
 def _short(value: JsonValue) -> str:
-    """Show a value in a few words."""
+    """Return a short text for a value."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def _check_names(subset: Subset) -> None:
-    """Refuse names that are no plain folder and file names, and a subset without splits."""
+    """Reject names that are not valid for folders and files, and subsets without splits."""
     if not subset.splits:
         raise DataError(f"subset {subset.name!r} has no splits")
     if subset.name == "metadata":
-        raise DataError("no subset can be named 'metadata': the build's records lie there")
+        raise DataError("a subset cannot be named 'metadata', the folder of the build's records")
     for name in (subset.name, *subset.splits):
         if not _NAME.fullmatch(name) or (name != subset.name and "-" in name):
             raise DataError(
-                f"subset {subset.name!r}: {name!r} cannot name a folder or split; use letters, "
-                "digits, dots and underscores"
+                f"subset {subset.name!r}: {name!r} is not valid as the name of a folder or split; "
+                "use letters, digits, dots and underscores"
             )
 
 
@@ -312,7 +314,7 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
 def _write_shards(
     target: Path, split: str, rows: Iterator[Row], subset: Subset, rows_per_shard: int
 ) -> int:
-    """Write files of each number of rows, named by that number; return the bytes of the rows."""
+    """Write files of at most `rows_per_shard` rows, and return the bytes of the rows."""
     parts: list[Path] = []
     n_bytes = 0
     try:
@@ -329,7 +331,7 @@ def _write_shards(
 
 
 def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> int:
-    """Write one file; a row that would be cast or lose a column is an error."""
+    """Write one file; raise an error if a row would be cast or lose a column."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -338,8 +340,8 @@ def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> int:
         while items := list(islice(rows, _ROW_GROUP)):
             if other := next((row.keys() ^ names for row in items if row.keys() != names), None):
                 raise DataError(
-                    f"subset {subset.name!r}: a row lacks or adds {', '.join(sorted(other))}; its "
-                    f"columns are {', '.join(names)}"
+                    f"subset {subset.name!r}: a row has missing or additional columns: "
+                    f"{', '.join(sorted(other))}; its columns are {', '.join(names)}"
                 )
             try:
                 table = pa.Table.from_pylist(items, schema=schema)
@@ -353,20 +355,20 @@ def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> int:
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Lay out a table as CSV."""
+    """Return a table as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     return text.getvalue()
 
 
 def _write(path: Path, content: str) -> None:
-    """Write a text file whole or not at all."""
+    """Write a text file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, content)
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """List the files of a folder that belong to the data set: none that are hidden."""
+    """List the files of a folder that belong to the data set, without hidden files."""
     for path in folder.rglob("*"):
         name = path.relative_to(folder)
         if path.is_file() and not any(part.startswith(".") for part in name.parts):

@@ -1,4 +1,4 @@
-"""A written folder to the hub, by way of `huggingface_hub` and after a look at what would go."""
+"""Upload a written folder to the hub with `huggingface_hub`, or list the files of an upload."""
 
 import fnmatch
 import glob
@@ -22,7 +22,7 @@ _CARD: Final = "README.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """One file that goes to the hub."""
+    """One file of an upload."""
 
     path: str
     """Its path in the repository."""
@@ -39,26 +39,26 @@ class Upload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishPlan:
-    """What is uploaded, or would be."""
+    """The files of an upload or of a dry run."""
 
     folder: Path
     """The folder that is uploaded."""
 
     repo_id: str | None
-    """The repository, `owner/name`; None if none was named."""
+    """The repository, `owner/name`; None if it is not given."""
 
     uploads: tuple[Upload, ...]
     """The files, by path."""
 
     replaced: tuple[str, ...]
-    """Patterns of files in the repository that go unless they are uploaded again: shards of an
-    earlier version would otherwise be read with the new ones."""
+    """Patterns of files in the repository that are deleted unless they are uploaded again: shards
+    of an earlier version would otherwise be read with the new ones."""
 
     is_done: bool
     """Whether they were uploaded; False for a dry run."""
 
     url: str | None
-    """Address of the commit, as the hub gives it; None for a dry run."""
+    """URL of the commit; None for a dry run."""
 
     @property
     def total_bytes(self) -> int:
@@ -66,7 +66,7 @@ class PublishPlan:
         return sum(upload.n_bytes for upload in self.uploads)
 
     def lines(self) -> Iterator[str]:
-        """Lay the plan out for people.
+        """Return the plan as lines of text.
 
         Yields:
             One line per file: checksum, size, path and rows; then one line with the destination.
@@ -75,7 +75,7 @@ class PublishPlan:
             rows = "" if upload.n_rows is None else f"  {upload.n_rows:,} rows"
             yield f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}{rows}"
         total = f"{len(self.uploads)} files, {self.total_bytes:,} bytes"
-        target = self.url or self.repo_id or "a repository that `push_to` names"
+        target = self.url or self.repo_id or "the repository of `push_to`"
         yield f"{'uploaded' if self.is_done else 'a push would upload'} {total} to {target}"
 
 
@@ -86,25 +86,25 @@ def publish_folder(
     dry_run: bool = True,
     api: "HfApi | None" = None,
 ) -> PublishPlan:
-    """Upload a folder that `write_folder` wrote, or show what would be uploaded.
+    """Upload a folder written by `write_folder`, or list the files of the upload.
 
-    A dry run reads the folder and touches no network. Only the card, the data files that it names
-    and the build's records go; other files of the folder stay behind. Credentials are those of
-    `huggingface_hub` (`hf auth login`, or its environment variable); none is taken here.
+    A dry run reads the folder and does not access the network. Only the card, the data files that
+    it names and the build's records are uploaded. Credentials are those of `huggingface_hub` (`hf
+    auth login`, or its environment variable).
 
     Args:
         folder: The folder; its card must name its data files.
-        repo_id: The data set repository, `owner/name`, which is created as a private one if it
-            does not exist; None lists what any push would upload. `check_push` checks it.
-        dry_run: Whether to show only.
-        api: What talks to the hub; `huggingface_hub.HfApi()` when None.
+        repo_id: The data set repository, `owner/name`, which is created as a private repository if
+            it does not exist; None lists the files of any upload. `check_push` checks it.
+        dry_run: Whether to list the files without uploading.
+        api: Client of the hub; None for `huggingface_hub.HfApi()`.
 
     Returns:
         The files with sizes and checksums, and whether they were uploaded.
 
     Raises:
-        SourceNotFoundError: If the folder or its card is not there.
-        DataError: If the card names data files that are not there, or leaves Parquet files out.
+        SourceNotFoundError: If the folder or its card does not exist.
+        DataError: If data files of the card do not exist, or Parquet files are not in the card.
     """
     place = Path(folder)
     import pyarrow.parquet as pq
@@ -151,11 +151,11 @@ def publish_folder(
 
 
 def check_push(repo_id: str, *, dry_run: bool) -> None:
-    """Refuse an upload that cannot succeed, before hours go into its data.
+    """Check that an upload can succeed, before the data set is built.
 
     Args:
         repo_id: The repository.
-        dry_run: Whether the uploads are listed only, which needs no token.
+        dry_run: Whether uploads are only listed, which does not need a token.
 
     Raises:
         ValueError: If `repo_id` is not `owner/name`.
@@ -173,9 +173,9 @@ def check_push(repo_id: str, *, dry_run: bool) -> None:
 
 
 def _list_files(place: Path) -> list[str]:
-    """List the files to upload, sorted; hidden ones stay."""
+    """List the files to upload, sorted, without hidden files."""
     if not place.is_dir():
-        raise SourceNotFoundError(f"no folder {place}; write it with write_folder first")
+        raise SourceNotFoundError(f"folder {place} not found; write it with write_folder first")
     if not (place / _CARD).is_file():
         raise SourceNotFoundError(f"{place} has no {_CARD}; write it with write_folder first")
     names = (path.relative_to(place) for path in place.rglob("*") if path.is_file())
@@ -185,7 +185,7 @@ def _list_files(place: Path) -> list[str]:
 
 
 def _data_patterns(card: Path) -> list[str]:
-    """Read which data files a card names."""
+    """Read the patterns of data files from a card."""
     from huggingface_hub import DatasetCard
 
     configs: Any = DatasetCard.load(card).data.to_dict().get("configs")
@@ -202,10 +202,10 @@ def _data_patterns(card: Path) -> list[str]:
 
 
 def _check_data_files(place: Path, names: Sequence[str], patterns: Sequence[str]) -> None:
-    """Refuse a card whose files are not there, and data that no configuration would load."""
+    """Check that the files of a card exist, and that all data files belong to a configuration."""
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):
-            raise DataError(f"{place}: the card names {pattern}, and no file is called so")
+            raise DataError(f"{place}: the card names {pattern}, which does not match a file")
     left = [
         name
         for name in names
@@ -214,13 +214,13 @@ def _check_data_files(place: Path, names: Sequence[str], patterns: Sequence[str]
     ]
     if left:
         raise DataError(
-            f"{place}: the card names no data files that match {', '.join(left)}; "
+            f"{place}: the card does not name {', '.join(left)}; "
             "remove them or write the folder again"
         )
 
 
 def _is_written(name: str, patterns: Sequence[str], subsets: Collection[str]) -> bool:
-    """Tell whether `write_folder` writes a file of this name beside such a card."""
+    """Check whether `write_folder` writes a file of this name with such a card."""
     records = {
         f"metadata/{subset}/{record}" for subset in subsets for record in BUILD_METADATA_FILES
     }

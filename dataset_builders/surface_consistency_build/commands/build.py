@@ -1,4 +1,4 @@
-"""`build`: data sets made from their sources."""
+"""The command `build`: build data sets from their sources."""
 
 import math
 import sys
@@ -47,58 +47,58 @@ _SECONDS_IN_LOG: Final = 60.0
 _Dumps = Annotated[Path, Parameter(help="Folder of dump files.")]
 _Source = Annotated[str, Parameter(help="File, folder or hub id of the rows.")]
 _Review = Annotated[
-    Path | None, Parameter(help="Review sheet to apply, filled in; no model is queried.")
+    Path | None, Parameter(help="Completed review sheet to apply; no model is queried.")
 ]
 _Written = Annotated[
     Path | None,
-    Parameter(help="Folder that the sheet was written into; that of the sheet by default."),
+    Parameter(help="Folder in which the sheet was written; by default the folder of the sheet."),
 ]
 _Plan = Annotated[
-    bool, Parameter(help="List the files needed, found and missing, and stop.", negative=())
+    bool, Parameter(help="List the needed files, existing and missing, and stop.", negative=())
 ]
 
 
 class WriteSettings(Settings):
-    """Where the data set is written and uploaded."""
+    """Settings for writing and uploading a data set."""
 
     out: str | None = None
     """Folder to write."""
 
     config: str | None = None
-    """Configuration; the default one, or all of lmlm-audit, if none is given."""
+    """Configuration; by default the default one, or all configurations of lmlm-audit."""
 
     push_to: str | None = None
     """Repository OWNER/NAME to upload the folder to."""
 
     dry_run: bool = False
-    """Print what a push would upload, and upload nothing."""
+    """Print the files that a push would upload, without uploading."""
 
     overwrite: bool = False
-    """Whether a data set of other settings in --out is replaced."""
+    """Replace a data set of other settings in --out."""
 
     quiet: bool = False
-    """Whether to show no progress."""
+    """Do not show progress."""
 
 
 class AuditSettings(Settings):
-    """What stands in the databases."""
+    """Contents of the databases."""
 
     domains: tuple[str, ...] = Field(default=tuple(DOMAINS), strict=False)
-    """Tables that come along, or folders of tables of your own: facts.tsv, aliases.tsv, and
-    noise.tsv and collision.tsv if you have them."""
+    """Bundled tables, or folders of custom tables: facts.tsv, aliases.tsv, and optionally noise.tsv
+    and collision.tsv."""
 
     topologies: tuple[str, ...] = Field(default=tuple(PUBLISHED_TOPOLOGIES), strict=False)
-    """How facts are stored."""
+    """Topologies: the ways in which facts are stored."""
 
     styles: tuple[str, ...] = Field(default=tuple(AUDIT_STYLES), strict=False)
     """Styles of prompts."""
 
     seed: int = 0
-    """Seed of drawn near misses."""
+    """Random seed of the near misses."""
 
 
 def add(build: App) -> None:
-    """Describe `build` and its data sets.
+    """Add the subcommands of `build`.
 
     Args:
         build: The command `build`.
@@ -132,8 +132,8 @@ def _redirectqa(
 ) -> None:
     """Build RedirectQA from dumps of a Wikipedia and Wikidata, or from rows.
 
-    From local dump files into a folder that load_dataset reads, with a card. A stopped build goes
-    on from its finished steps. Rows are checked and written as they are.
+    Reads local dump files and writes a folder that load_dataset reads, with a card. A stopped build
+    resumes after its finished steps. Given rows are validated and written unchanged.
     """
     _build("redirectqa", source, build, target, plan=plan)
 
@@ -176,7 +176,9 @@ def _audit(
         ("styles", settings.styles, AUDIT_STYLES),
     ):
         if unknown := sorted(set(chosen) - set(known)):
-            raise ValueError(f"--{name}: {', '.join(unknown)} is none of {', '.join(known)}")
+            raise ValueError(
+                f"--{name} must be one of {', '.join(known)}, got {', '.join(unknown)}"
+            )
     claim_files(out, ["README.md", "prompts", "triplets"])
     built = build_audit_databases(
         out,
@@ -197,7 +199,7 @@ def _audit(
 
 def _articles(
     *,
-    pages: Annotated[Path, Parameter(help="Dump pages-articles of the wiki, packed or not.")],
+    pages: Annotated[Path, Parameter(help="Dump pages-articles of the wiki, compressed or not.")],
     pageviews: Annotated[
         tuple[Path, ...],
         Parameter(help="Files of pageview_complete, daily or monthly.", consume_multiple=True),
@@ -205,12 +207,12 @@ def _articles(
     out: Annotated[Path, Parameter(help="File of articles to write: .jsonl.")],
     settings: ArticleSettings,
 ) -> None:
-    """Select the articles of a wiki that questions are written on (SLAQ, appendix A.1).
+    """Select the articles of a wiki for which questions are written (SLAQ, appendix A.1).
 
-    By category, length and page views. `build topics` takes the file.
+    Selects by category, length and page views. `build topics` reads the file.
     """
     if out.suffix != ".jsonl":
-        raise ValueError(f"--out is a file of JSON lines; call it {out.with_suffix('.jsonl').name}")
+        raise ValueError(f"--out must be a .jsonl file; name it {out.with_suffix('.jsonl').name}")
     claim_files(out.parent, [out.name])
     selection = select_articles(pages, pageviews, settings=settings)
     write_jsonl(out, selection.articles)
@@ -221,7 +223,7 @@ def _articles(
             f"{selection.n_long_enough[name]:,} long enough, {n_chosen[name]:,} kept"
         )
     if selection.n_without_views:
-        print(f"note: {selection.n_without_views:,} have no line in the pageview files: 0 views")
+        print(f"note: {selection.n_without_views:,} are not in the pageview files and have 0 views")
     print(f"articles: {out}")
 
 
@@ -231,7 +233,7 @@ def _topics(
         Path, Parameter(help="File of articles, or folder of texts; see the guide.")
     ],
     category: Annotated[
-        str | None, Parameter(help="Category of articles for which the source names none.")
+        str | None, Parameter(help="Category of articles that have no category in the source.")
     ] = None,
     out: Out,
     review: _Review = None,
@@ -239,11 +241,11 @@ def _topics(
     settings: TopicSettings,
     model: ModelSettings,
 ) -> None:
-    """Let a model write topics of SLAQ from articles, check them, and write a review sheet.
+    """Generate topics of SLAQ from articles with a model, check them, and write a review sheet.
 
-    Writes test.csv (topics that break no rule), doubtful.csv and review.csv. A second start with
-    the same options sends only requests without an answer. With --review, writes test.csv of what
-    a reviewer accepted or corrected.
+    Writes test.csv (topics that satisfy all rules), doubtful.csv and review.csv. Repeat the command
+    with the same options to send only requests without an answer. With --review, writes test.csv
+    with the topics that a reviewer accepted or corrected.
     """
     writing = TopicWriting(read_articles(articles, category=category), settings)
     _write(writing, out, model, review, written)
@@ -258,11 +260,11 @@ def _paraphrases(
     settings: ParaphraseSettings,
     model: ModelSettings,
 ) -> None:
-    """Let a model paraphrase the questions of RedirectQA, check them, and write a review sheet.
+    """Paraphrase the questions of RedirectQA with a model, check them, and write a review sheet.
 
     Writes test.jsonl (the questions and their paraphrases, for run redirectqa --template) and
-    review.csv. A second start with the same options sends only requests without an answer. With
-    --review, writes test.jsonl of what a reviewer accepted or corrected.
+    review.csv. Repeat the command with the same options to send only requests without an answer.
+    With --review, writes test.jsonl with the paraphrases that a reviewer accepted or corrected.
     """
     writing = ParaphraseWriting(RedirectQAStudy().load(source), settings)
     _write(writing, out, model, review, written)
@@ -275,7 +277,7 @@ def _write(
     review: Path | None,
     written: Path | None,
 ) -> None:
-    """Query a model or apply a review, and print what was written."""
+    """Query a model or apply a review, and print the results."""
     if review is None:
         runner = load_runner(
             model.runner or "transformers", model=model.model, options=model.options
@@ -288,17 +290,17 @@ def _write(
     for name, n in done.counts.items():
         print(f"{name}: {n:,}")
     for reason, n in done.dropped.items():
-        print(f"dropped: {n:,}, since {reason}")
+        print(f"dropped: {n:,}, because {reason}")
     for reason in dict.fromkeys(done.left_out.values()):
         names = [name for name, why in done.left_out.items() if why == reason]
-        print(f"left out: {len(names):,}, since {reason}: {', '.join(names[:3])}")
+        print(f"excluded: {len(names):,}, because {reason}: {', '.join(names[:3])}")
     print(f"data: {out}")
 
 
 def _build(
     name: str, source: str, settings: Settings, target: WriteSettings, *, plan: bool = False
 ) -> None:
-    """Build a data set, or list the dumps that it needs, and print what was written."""
+    """Build a data set, or list the dumps that it needs, and print the results."""
     if isinstance(settings, DumpSettings) and (plan or not target.quiet):
         files = settings.plan(source)
         if plan:
@@ -307,7 +309,7 @@ def _build(
         for note in () if files.missing else files.notes:
             print(f"note: {note}", file=sys.stderr)
     if not target.out:
-        raise ValueError("--out is needed: the folder to write (or --plan, which writes nothing)")
+        raise ValueError("--out is required: the folder to write (except with --plan)")
     given = target.model_dump(exclude={"out", "quiet"})
     progress = None if target.quiet else _Lines()
     options = settings.model_dump(exclude_unset=True)
@@ -335,21 +337,21 @@ def _show_plan(plan: DumpPlan) -> None:
         print(f"note: {note}")
     expected = plan.about_missing_bytes
     size = "" if expected is None else f" (about {_amount(expected)})"
-    state_of_files = {0: "all needed files are there", 1: f"1 needed file is missing{size}"}.get(
+    state_of_files = {0: "all needed files exist", 1: f"1 needed file is missing{size}"}.get(
         n_missing, f"{n_missing} needed files are missing{size}"
     )
     print(f"\n{state_of_files}; {_amount(plan.total_bytes)} found")
 
 
 def _size(n_bytes: int | None, *, about: bool = False) -> str:
-    """Write a size, or that it is not known."""
+    """Return a size as a text, or "?" if it is not known."""
     if n_bytes is None:
         return f"{'?':>12}"
     return f"{'~' if about else ''}{_amount(n_bytes)}".rjust(12)
 
 
 def _amount(n_bytes: int) -> str:
-    """Write a number of bytes in the unit that suits it."""
+    """Return a number of bytes as a text with a unit."""
     for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"
@@ -357,7 +359,7 @@ def _amount(n_bytes: int) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Write a time to the nearest unit that matters."""
+    """Return a duration as a text, in seconds, minutes or hours."""
     minutes = round(seconds / 60)
     if minutes < 2:
         return f"{seconds:.0f} s"
@@ -365,14 +367,14 @@ def _duration(seconds: float) -> str:
 
 
 class _Lines:
-    """Prints how far a build is: in place on a terminal, else a line a stage and a minute."""
+    """Prints the progress of a build: in place on a terminal, else a line per stage and minute."""
 
     def __init__(self) -> None:
         self._stage = ""
         self._printed = 0.0
 
     def __call__(self, progress: BuildProgress) -> None:
-        """Print, unless too little happened."""
+        """Print the progress, unless the last line is recent."""
         now = time.monotonic()
         is_new = progress.stage != self._stage
         on_terminal = sys.stderr.isatty()
@@ -388,12 +390,12 @@ class _Lines:
         )
 
     def _line(self, progress: BuildProgress) -> str:
-        """Say what is done and how long the reading will take."""
+        """Return a line with the progress and the remaining time for reading."""
         if progress.is_reused:
-            return f"{progress.stage}: kept, an earlier start read it"
+            return f"{progress.stage}: reused, an earlier start read it"
         if progress.path is None:
             return f"step {progress.steps_done + 1}/{progress.steps_total}: {progress.stage}"
         left = progress.seconds_left
-        rest = "" if math.isnan(left) else f", about {_duration(left)} of reading left"
+        rest = "" if math.isnan(left) else f", about {_duration(left)} left for reading"
         done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
         return f"{progress.stage}: {done}{rest}"

@@ -1,4 +1,4 @@
-"""`count`: how often a corpus names things."""
+"""The command `count`: counts of names, pairs, n-grams and links in a corpus."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,31 +18,32 @@ from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
 from surface_consistency_build.counting import tasks
 from surface_consistency_build.counting.runs import CorpusSettings, CountResult, CountRun
-from surface_consistency_build.counting.surfaces import SurfaceTable, refuse_half_characters
+from surface_consistency_build.counting.surfaces import SurfaceTable, reject_lone_surrogates
 from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, count_link_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _READER_FLAGS: Final = {"text": "--text-field", "id": "--id-field"}
-"""Flags of the fields that `read_documents` calls otherwise than the settings of a corpus."""
+"""Flags of the fields whose names differ between `read_documents` and the settings of a corpus."""
 
 
 class NameSource(Settings):
-    """Whose names are counted."""
+    """Source of the names to count."""
 
     data: str | None = None
-    """Questions of RedirectQA whose names are counted: hub id, folder or file."""
+    """Questions of RedirectQA that contain the names to count: hub id, folder or file."""
 
     names: Path | None = None
-    """File of names instead: columns entity_id, surface and, if you like, role (canonical,
-    redirect, alias, answer, or blocker to keep shorter names out of it)."""
+    """File of names instead of questions: columns entity_id, surface and optionally role
+    (canonical, redirect, alias, answer, or blocker, which prevents counts of shorter names inside
+    it)."""
 
     @property
     def questions(self) -> Sequence[QuestionRealization]:
-        """The questions, if there are any; refuses both sources or none."""
+        """The questions, if there are any; raises ValueError unless exactly one source is given."""
         if (self.data is None) == (self.names is None):
-            raise ValueError("give either `data` or `names`: whose names are counted")
+            raise ValueError("give either `data` or `names`, the source of the names to count")
         if self.data is None:
             return ()
         from surface_consistency.data.redirectqa import load_redirectqa
@@ -63,15 +64,15 @@ class NameSource(Settings):
 
 
 class PairSource(NameSource):
-    """Whose names are counted, and which entities together."""
+    """Source of the names to count, and pairs of entities."""
 
     pairs: Path | None = None
-    """File of pairs, columns subject_id and object_id; subject and object of each fact of --data by
-    default."""
+    """File of pairs with columns subject_id and object_id; by default the subject and object of
+    each fact of --data."""
 
 
 class NgramSource(Settings):
-    """Whose n-grams are counted."""
+    """Source of the n-grams to count."""
 
     data: Path
     """File of test instances: JSONL, CSV, TSV or Parquet."""
@@ -84,11 +85,11 @@ class NgramSource(Settings):
 
 
 class LinkSource(PairSource):
-    """Whose mentions are counted."""
+    """Source of the mentions to count."""
 
     titles: Path | None = None
-    """File of titles or DBpedia URIs, columns entity_id and title, for entities that the linker or
-    the entity map knows by another title than their first name."""
+    """File of titles or DBpedia URIs, columns entity_id and title, for entities whose title in the
+    linker or the entity map differs from their first name."""
 
     sparql: str | None = None
     """SPARQL endpoint that resolves DBpedia URIs to Wikidata ids, such as
@@ -97,29 +98,28 @@ class LinkSource(PairSource):
 
 
 class LookupSettings(Settings):
-    """How an index of tokens is queried."""
+    """Settings for queries of an index of tokens."""
 
     url: str | None = None
-    """Address of the web service; the public one by default."""
+    """Address of the web service; by default the public one."""
 
     cache: Path | None = None
-    """File of the service's answers, on a disk of this machine; lookups.sqlite in --out by
-    default."""
+    """File for the answers of the service, on a local disk; by default lookups.sqlite in --out."""
 
 
 class WorkSettings(Settings):
-    """Who does the work."""
+    """Distribution of the work."""
 
     shard: int | None = Field(default=None, ge=0)
-    """Number of the one part to count now, from 0; all that are not done, and the tables, by
-    default."""
+    """Number of the only part to count now, from 0; by default all unfinished parts and the
+    tables."""
 
     workers: int | None = Field(default=None, ge=1)
-    """Processes at most; one a core by default."""
+    """Maximum number of processes; by default one per core."""
 
 
 def add(count: App) -> None:
-    """Describe `count` and what it counts.
+    """Add the subcommands of `count`.
 
     Args:
         count: The command `count`.
@@ -151,8 +151,8 @@ def _surfaces(
 ) -> None:
     """Count names of entities in a corpus.
 
-    Written are surfaces.parquet, entities.parquet and, of --data, instances.parquet, ready for
-    frequency_analysis. A stopped count goes on where it was.
+    Writes surfaces.parquet, entities.parquet and, with --data, instances.parquet for
+    frequency_analysis. Repeat the command to resume a stopped count.
     """
     table, instances, _ = source.task_inputs
     _count(tasks.NameTask(table, names, instances=instances), out, corpus, work, as_json=json)
@@ -170,19 +170,20 @@ def _pairs(
 ) -> None:
     """Count names, and documents that name both entities of a pair.
 
-    Written is what `count names` writes, and pairs.parquet.
+    Writes the files of `count names`, and pairs.parquet.
     """
     table, instances, pairs = source.task_inputs
     if source.pairs is not None:
         pairs = _read_pairs(source.pairs)
     elif source.names is not None:
-        raise ValueError("`names` needs `pairs`: which of its entities are counted together")
+        raise ValueError("`names` needs `pairs`, the entities to count together")
     else:
         alike = sum(first == second for first, second in pairs)
         pairs = tuple((first, second) for first, second in pairs if first != second)
         if alike:
             print(
-                f"note: {alike} facts whose subject is their object have no pair", file=sys.stderr
+                f"note: {alike} facts with the same subject and object are not pairs",
+                file=sys.stderr,
             )
     _count(
         tasks.NameTask(table, names, pairs, together, instances), out, corpus, work, as_json=json
@@ -197,7 +198,7 @@ def _ngrams(
         str | None,
         Parameter(
             name="--from",
-            help="Index of tokens in place of a corpus: infini-gram:INDEX or "
+            help="Index of tokens instead of a corpus: infini-gram:INDEX or "
             "infini-gram-mini:INDEX (web services), or local:FOLDER (an index of infini-gram).",
         ),
     ] = None,
@@ -209,8 +210,8 @@ def _ngrams(
 ) -> None:
     """Count the n-grams of test instances in a corpus, for lexical popularity.
 
-    Written is ngrams.parquet: for each instance the counts of its distinct n-grams, as
-    fit_popularity_scale takes them. With --from they are looked up in an index of the corpus, as in
+    Writes ngrams.parquet: for each instance the counts of its distinct n-grams, in the form that
+    fit_popularity_scale accepts. With --from they are looked up in an index of the corpus, as in
     the paper.
     """
     instances = {}
@@ -219,23 +220,22 @@ def _ngrams(
         if given[0] is None or not isinstance(given[1], str):
             raise DataError(
                 f"{place}: an instance needs {shown(source.instance_id)} and the text "
-                f"{shown(source.instance_text)}; it has {first_names(row)}. Name the "
-                "fields "
-                "with --instance-id and --instance-text"
+                f"{shown(source.instance_text)}; it has {first_names(row)}. Name the fields with "
+                "--instance-id and --instance-text"
             )
         if str(given[0]) in instances:
             raise DataError(
-                f"{place}: the instance {shown(given[0])} stands twice; ids must be distinct"
+                f"{place}: the instance {shown(given[0])} occurs twice; ids must be distinct"
             )
-        refuse_half_characters(place, str(given[0]), given[1])
+        reject_lone_surrogates(place, str(given[0]), given[1])
         instances[str(given[0])] = given[1]
     if not instances:
-        raise DataError(f"{source.data} holds no instances")
+        raise DataError(f"{source.data} contains no instances")
     task = tasks.NgramTask(instances, ngrams)
     if index is None:
         _count(task, out, _corpus(corpus), work, as_json=json)
         return
-    _refuse_corpus(corpus)
+    _reject_corpus(corpus)
     from surface_consistency.runs.files import claim_files, output_folder, write_json
     from surface_consistency_build.counting.indexes import lookup_counts, open_index
 
@@ -258,7 +258,7 @@ def _link(
         str | None,
         Parameter(
             name="--from",
-            help="In place of a corpus: rows of a linker (columns uri or entity_id, surface, and "
+            help="Instead of a corpus: rows of a linker (columns uri or entity_id, surface, and "
             "document), or a published entity map (.npz).",
         ),
     ] = None,
@@ -268,16 +268,16 @@ def _link(
     work: WorkSettings,
     link: LinkSettings,
 ) -> None:
-    """Count the mentions of entities that a linker finds: --measure linked of `analyse frequency`.
+    """Count mentions of entities found by a linker, for --measure linked of `analyse frequency`.
 
-    With --corpus and --url a server of DBpedia Spotlight links the corpus, and what `count names`
-    writes is written with linked mentions. With --from the mentions are rows of any linker. An
-    entity map has numbers of documents, not of mentions: linked_entities.parquet,
-    linked_pairs.parquet and coverage.json.
+    With --corpus and --url a server of DBpedia Spotlight links the corpus, and the files of `count
+    names` are written with linked mentions. With --from the mentions are rows of any linker. For an
+    entity map, which has numbers of documents and not of mentions, the command writes
+    linked_entities.parquet, linked_pairs.parquet and coverage.json.
     """
     table, instances, _ = source.task_inputs
     if given is not None:
-        _refuse_corpus(corpus)
+        _reject_corpus(corpus)
         if given.endswith(".npz"):
             _look_up(given, source, out, as_json=json)
         else:
@@ -290,14 +290,14 @@ def _link(
 
 
 def _corpus(corpus: CorpusSettings | None) -> CorpusSettings:
-    """Require a corpus where nothing else is given."""
+    """Return the corpus, or raise an error if it is missing."""
     if corpus is None:
-        raise ValueError("give either `corpus` or --from: where is counted")
+        raise ValueError("give either `corpus` or --from, the source of the counts")
     return corpus
 
 
-def _refuse_corpus(corpus: CorpusSettings | None) -> None:
-    """Refuse a corpus if counts are looked up elsewhere."""
+def _reject_corpus(corpus: CorpusSettings | None) -> None:
+    """Reject a corpus if counts are looked up in an index."""
     if corpus is not None:
         raise ValueError("give either `corpus` or --from, not both")
 
@@ -360,7 +360,7 @@ def _look_up(path: str, source: LinkSource, out: Path, *, as_json: bool) -> None
 
 
 def _linked_names(source: LinkSource, out: Path) -> dict[str, str]:
-    """Name the entity of each title or DBpedia URI that a linker may return."""
+    """Return the entity of each title or DBpedia URI that a linker may return."""
     titles = _entity_titles(source)
     entities = {title: entity for entity, title in reversed(list(titles.items()))}
     if source.sparql is None:
@@ -375,19 +375,19 @@ def _linked_names(source: LinkSource, out: Path) -> dict[str, str]:
 
 
 def _titles(source: LinkSource) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Take the titles of entities, and which of them are looked up together."""
+    """Return the titles of entities, and the pairs to look up together."""
     titles = _entity_titles(source)
     triples = [question.triple for question in source.questions]
     pairs = [(entity_id(triple.subject), entity_id(triple.object)) for triple in triples]
     if source.pairs is not None:
         pairs = list(_read_pairs(source.pairs))
         for name in (name for pair in pairs for name in pair if name not in titles):
-            raise DataError(f"{source.pairs}: {shown(name)} has no title; name it by --titles")
+            raise DataError(f"{source.pairs}: {shown(name)} has no title; add it with --titles")
     return titles, [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
 
 
 def _entity_titles(source: LinkSource) -> dict[str, str]:
-    """Take the titles of entities by their ids."""
+    """Return the titles of entities by their ids."""
     titles: dict[str, str] = {}
     for question in source.questions:
         for entity in (question.triple.subject, question.triple.object):
@@ -408,19 +408,19 @@ def _read_titles(path: Path) -> dict[str, str]:
 def _merge(
     folder: Annotated[Path, Parameter(help="Folder of the count.")], *, json: Json = False
 ) -> None:
-    """Add the parts of a count that were counted apart, and write its tables."""
-    _tell(CountRun.open(folder).merge(), as_json=json)
+    """Merge the partial counts of a run, and write its tables."""
+    _print_result(CountRun.open(folder).merge(), as_json=json)
 
 
 def _count(
     task: tasks.CountTask, out: Path, corpus: CorpusSettings, work: WorkSettings, *, as_json: bool
 ) -> None:
-    """Plan a run, count, and write the tables where all is counted."""
+    """Plan a run, count, and write the tables if all parts are counted."""
     try:
         run = CountRun.plan(out, task, corpus, shard=work.shard)
         if work.shard is None:
             run.run_all(n_workers=work.workers)
-            _tell(run.merge(), as_json=as_json)
+            _print_result(run.merge(), as_json=as_json)
             return
         is_new = run.run(work.shard)
     except DataError as error:
@@ -430,13 +430,13 @@ def _count(
     rest = (
         f"{len(missing)} of {run.n_shards} are left"
         if missing
-        else f"all are done: surface-consistency count merge {out}"
+        else f"all parts are done: surface-consistency count merge {out}"
     )
     print(f"shard {work.shard} {done}; {rest}")
 
 
-def _tell(result: CountResult, *, as_json: bool) -> None:
-    """Print what was counted, and what was wrong with the documents."""
+def _print_result(result: CountResult, *, as_json: bool) -> None:
+    """Print the counts, and the problems with documents."""
     report = result.report
     for line in report.lines():
         print(f"warning: {line}", file=sys.stderr)
@@ -452,7 +452,7 @@ def _print_counts(
     as_json: bool,
     more: Mapping[str, object] | None = None,
 ) -> None:
-    """Print what was counted, and where its tables stand."""
+    """Print the counts, and the folder of the tables."""
     if as_json:
         print(to_json({"out": str(folder), **numbers, **(more or {})}))
         return
@@ -481,14 +481,14 @@ def _read_pairs(path: Path) -> tuple[tuple[str, str], ...]:
 def _text_cells(
     path: Path, what: str, *columns: str
 ) -> Iterator[tuple[list[str], Mapping[str, object]]]:
-    """Read cells that must hold a text, and the rows that they stand in."""
+    """Yield cells that must be texts, with the places of their rows."""
     for place, row in _rows(path):
         cells = [cell for name in columns if isinstance(cell := row.get(name), str) and cell]
         if len(cells) < len(columns):
             raise DataError(
                 f"{place}: {what} needs {' and '.join(columns)}; it has {first_names(row)}"
             )
-        refuse_half_characters(place, *cells)
+        reject_lone_surrogates(place, *cells)
         yield cells, row
 
 

@@ -1,4 +1,4 @@
-"""How often a corpus names things: names, pairs, n-grams."""
+"""Count names, pairs and n-grams in a corpus."""
 
 import lazy_loader
 

@@ -1,9 +1,9 @@
-"""The counting kernel: tokens of a text looked up in a hash table that holds a trie of names.
+"""The counting kernel: look up the tokens of a text in a hash table with a trie of names.
 
-Compiled by numba, free of the interpreter lock. A name is the chain of its tokens' hashes; each
-prefix of a name has a slot in the table, and a name is taken for found only after its bytes were
-compared, so that colliding hashes cost time and never a count. All texts are UTF-8, NFC, and folded
-where case is.
+Compiled by numba, without the interpreter lock. A name is the chain of its tokens' hashes, and each
+prefix of a name has a slot in the table. A name counts as found only after its bytes are compared,
+so colliding hashes cost time but do not change a count. All texts are UTF-8 and NFC, and
+case-folded if case is folded.
 """
 
 from typing import Final
@@ -48,7 +48,7 @@ _inlined = numba.njit(cache=True, nogil=True, boundscheck=False, inline="always"
 
 @intrinsic
 def _load(typing, buffer, place):
-    """Read eight bytes from any place, the first as the lowest."""
+    """Read eight bytes from any position, the first as the lowest."""
 
     def generate(context, builder, signature, arguments):
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -61,7 +61,7 @@ def _load(typing, buffer, place):
 
 @intrinsic
 def _fetch(typing, array, place):
-    """Ask for the memory of an item before it is needed."""
+    """Prefetch the memory of an item."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -80,7 +80,7 @@ def _fetch(typing, array, place):
 
 @intrinsic
 def _trailing_zeros(typing, value):
-    """Count the zero bits below the lowest set bit; 64 where none is set."""
+    """Count the zero bits below the lowest set bit; 64 if no bit is set."""
 
     def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -90,7 +90,7 @@ def _trailing_zeros(typing, value):
 
 @_inlined
 def _beyond_words(chunk):
-    """Set the high bit of each of eight bytes that is no ASCII letter, digit or underscore."""
+    """Set the high bit of each of eight bytes that is not an ASCII letter, digit or underscore."""
     low = chunk & _LOW_BITS
     letters = low | _CASE_BITS
     is_word = (letters + _FROM_A) & ~(letters + _BEYOND_Z)
@@ -117,7 +117,7 @@ def _chained(h, token, is_spaced):
 
 @_jit
 def _decode(buffer, i):
-    """Return code point and width of the character at a place beyond ASCII."""
+    """Return code point and width of a non-ASCII character at a position."""
     lead = np.int64(buffer[i])
     if lead < 0xE0:
         return ((lead & 0x1F) << 6) | (np.int64(buffer[i + 1]) & 0x3F), 2
@@ -137,10 +137,10 @@ def _decode(buffer, i):
 
 @_jit
 def _tokenize(buffer, i, stop, before, gap, classes, rule, edges, scratch, n):
-    """Cut a text into tokens from a place on, until it ends or the block is full.
+    """Split a text into tokens from a position on, until it ends or the block is full.
 
-    Returns the number of tokens, the place, the class before it, and what lies before it: 0 a
-    token, 1 one space, 2 anything else.
+    Returns the number of tokens, the new position, the class of the character before it, and the
+    kind of gap before it: 0 a token, 1 one space, 2 other characters.
     """
     joins, begins, ends = rule
     hashes, starts, stops, flags = scratch
@@ -243,7 +243,7 @@ def _place(h, size):
 
 @_jit
 def count_tokens(blob, offsets, classes, rule, scratch):
-    """Count the tokens of names: of all, and the most of one."""
+    """Count the tokens of names: the total, and the maximum per name."""
     no_edges = np.zeros(0, np.uint8)
     total, most = 0, 0
     for key in range(offsets.shape[0] - 1):
@@ -256,20 +256,21 @@ def count_tokens(blob, offsets, classes, rule, scratch):
 
 @_jit
 def build(blob, offsets, classes, rule, table, heads, mask, scratch):
-    """Enter names into the table.
+    """Add names to the table.
 
     Args:
         blob: Bytes of all names.
-        offsets: Where each begins, and the last ends.
+        offsets: Start of each name, and end of the last one.
         classes: Class of each code point.
-        rule: Which neighbours are of one token, and where names may begin and end.
-        table: The slots, all 0; filled here.
-        heads: One bit for each first token, by its hash; filled here.
-        mask: Bits of a hash that are used.
-        scratch: Room for the tokens of the longest name: hashes, starts, stops, flags.
+        rule: Tables of the boundary rule: characters of the same token, and places at which names
+            may begin and end.
+        table: The slots, initially 0; filled by this function.
+        heads: One bit per first token, by its hash; filled by this function.
+        mask: The used bits of a hash.
+        scratch: Buffers for the tokens of the longest name: hashes, starts, stops, flags.
 
     Returns:
-        Number of a name that another is equal to; -1 where all are distinct.
+        Number of a name that is equal to another name; -1 if all are distinct.
     """
     hashes, _, _, flags = scratch
     no_edges = np.zeros(0, np.uint8)
@@ -287,20 +288,20 @@ def build(blob, offsets, classes, rule, table, heads, mask, scratch):
             tag = h & _LOW
             slot = _place(h, size)
             while True:
-                held = table[slot]
-                if held == _U0:
+                stored = table[slot]
+                if stored == _U0:
                     if t == n - 1:
                         table[slot] = (tag << _U32) | (np.uint64(key + 1) << _U1)
                     else:
                         table[slot] = (tag << _U32) | _U1
                     break
-                if held >> _U32 == tag:
+                if stored >> _U32 == tag:
                     if t < n - 1:
-                        table[slot] = held | _U1
+                        table[slot] = stored | _U1
                         break
-                    other = np.int64((held & _LOW) >> _U1) - 1
+                    other = np.int64((stored & _LOW) >> _U1) - 1
                     if other < 0:
-                        table[slot] = held | (np.uint64(key + 1) << _U1)
+                        table[slot] = stored | (np.uint64(key + 1) << _U1)
                         break
                     if _same(blob, first, last, blob, offsets, other):
                         return key
@@ -312,10 +313,10 @@ def build(blob, offsets, classes, rule, table, heads, mask, scratch):
 
 @_jit
 def _look_up(first, until, n, hashes, flags, table, heads, mask, most_tokens, walks, found):
-    """Follow names from each of some tokens on, comparing hashes alone.
+    """Follow names from each token on, comparing only hashes.
 
-    Enters first token, last token, and slot of what may be a name; returns how many there are and
-    the token to go on from. The memory is asked for in a first pass and read in a second.
+    Stores first token, last token and slot of possible names; returns their number and the token at
+    which to continue. The memory is prefetched in a first pass and read in a second.
     """
     size = table.shape[0]
     room = found.shape[0]
@@ -345,15 +346,15 @@ def _look_up(first, until, n, hashes, flags, table, heads, mask, most_tokens, wa
             chain = _chained(chain, hashes[j], j > t and flags[j] & _SPACED != 0)
             h = _mixed(chain, mask)
             slot = _place(h, size)
-            held = table[slot]
-            while held != _U0 and held >> _U32 != h & _LOW:
+            stored = table[slot]
+            while stored != _U0 and stored >> _U32 != h & _LOW:
                 slot += 1
                 if slot == size:
                     slot = 0
-                held = table[slot]
-            if held == _U0:
+                stored = table[slot]
+            if stored == _U0:
                 break
-            if flags[j] & _ENDS and held & _LOW > _U1:
+            if flags[j] & _ENDS and stored & _LOW > _U1:
                 if n_found == room:
                     return before, t
                 found[n_found, 0] = t
@@ -361,14 +362,14 @@ def _look_up(first, until, n, hashes, flags, table, heads, mask, most_tokens, wa
                 found[n_found, 2] = slot
                 n_found += 1
             j += 1
-            if held & _U1 == _U0 or j >= min(n, t + most_tokens) or flags[j] & _APART:
+            if stored & _U1 == _U0 or j >= min(n, t + most_tokens) or flags[j] & _APART:
                 break
     return n_found, until
 
 
 @_jit
 def _verify(found, n_found, scratch, buffer, blob, offsets, table, out, n_hits):
-    """Compare the bytes of what may be names; enters those that are, returns the number of hits."""
+    """Compare the bytes of possible names, store the hits, and return their number."""
     _, starts, stops, _ = scratch
     _, out_starts, out_stops, out_keys = out
     size = table.shape[0]
@@ -378,11 +379,11 @@ def _verify(found, n_found, scratch, buffer, blob, offsets, table, out, n_hits):
         _fetch(blob, np.int64(offsets[np.int64((table[found[k, 2]] & _LOW) >> _U1) - 1]))
     for k in range(n_found):
         start, stop, slot = starts[found[k, 0]], stops[found[k, 1]], found[k, 2]
-        held = table[slot]
-        tag = held >> _U32
-        while held != _U0:
-            key = np.int64((held & _LOW) >> _U1) - 1
-            is_other = held >> _U32 != tag or key < 0
+        stored = table[slot]
+        tag = stored >> _U32
+        while stored != _U0:
+            key = np.int64((stored & _LOW) >> _U1) - 1
+            is_other = stored >> _U32 != tag or key < 0
             if not is_other and _same(buffer, start, stop, blob, offsets, key):
                 out_starts[n_hits] = start
                 out_stops[n_hits] = stop
@@ -392,7 +393,7 @@ def _verify(found, n_found, scratch, buffer, blob, offsets, table, out, n_hits):
             slot += 1
             if slot == size:
                 slot = 0
-            held = table[slot]
+            stored = table[slot]
     return n_hits
 
 
@@ -415,10 +416,10 @@ def find(
     found,
     out,
 ):
-    """Find the names in texts, from one text on.
+    """Find the names in texts, from a given text on.
 
     Fills the outputs, texts, starts, stops and keys, in the order of text, start and end, until a
-    text might not fit. Returns the number of hits, and the text to go on from.
+    text might not fit. Returns the number of hits, and the text at which to continue.
     """
     hashes, starts, stops, flags = scratch
     out_texts, out_starts, _, _ = out
@@ -426,7 +427,7 @@ def find(
     last = offsets.shape[0] - 1
     n, n_hits = 0, 0
     text = first_text
-    # First texts whose hits are not complete, and how many hits there were before it.
+    # First text whose hits are incomplete, and the number of hits before it.
     pending, hits_before = first_text, 0
     i = stop = np.int64(offsets[first_text])
     before, gap = 0, 2
@@ -471,8 +472,8 @@ def accumulate(
 ):
     """Add hits, in the order of text, start and end, to the counts.
 
-    Counters have a row a name: bounded, longest and document counts, and the last document that
-    held it; those of entities document counts and the last document.
+    Counters have one row per name: bounded, longest and document counts, and the last document that
+    contains it. Counters of entities have document counts and the last document.
     """
     n = keys.shape[0]
     taken_until, previous = np.int64(0), np.int64(-1)

@@ -1,6 +1,6 @@
-"""Where a name may begin and end: one table of character classes, and what each rule makes of it.
+"""Rules for the places at which a name may begin and end, as tables over character classes.
 
-A rule says of two neighbouring characters whether they belong together, and whether a name may
+A rule defines for two adjacent characters whether they belong to one token, and whether a name may
 begin or end between them.
 """
 
@@ -16,23 +16,21 @@ import numpy as np
 import numpy.typing as npt
 
 BoundaryRule = Literal["word", "longest", "script", "substring", "segmented"]
-"""Which characters may be adjacent to a name.
-
-"word": no letter, mark, digit or underscore, in any script. "longest": the same for scripts with
-spaces between words; Chinese, Japanese, Thai, Lao, Burmese and Khmer names may stand between any
-two characters, so take the longest counts. "script": the same, but such names end where the script
-changes (kanji, hiragana, katakana). "substring": anything. "segmented": the name begins and ends
-with words of a segmenter that the caller gives.
+"""Characters that may be adjacent to a name. "word": all except letters, marks, digits and
+underscores, in any script. "longest": the same for scripts with spaces between words; Chinese,
+Japanese, Thai, Lao, Burmese and Khmer names may be between any two characters, so use the longest
+counts. "script": the same, but such names end at a change of script (kanji, hiragana, katakana).
+"substring": all characters. "segmented": the name begins and ends with words of a given segmenter.
 """
 
 BOUNDARY_RULES: Final[tuple[str, ...]] = get_args(BoundaryRule)
 """The names of the rules."""
 
 SPACE, OTHER, WORD, HAN, HIRAGANA, KATAKANA, UNSPACED, MARK, UNSPACED_MARK = range(9)
-"""Classes of characters; UNSPACED are scripts without spaces but Chinese and Japanese."""
+"""Classes of characters; UNSPACED are scripts without spaces except Chinese and Japanese."""
 
 MAY_BREAK_NFC: Final = 0x80
-"""Bit of characters without which a text is in the composed form NFC."""
+"""Bit of characters that can make a text differ from NFC; a text without them is in NFC."""
 
 _ASSIGNED_PLANES: Final = (0, 1, 2, 3, 14)
 _SCRIPTS: Final = (
@@ -78,7 +76,7 @@ def character_classes() -> npt.NDArray[np.uint8]:
 
 
 def _may_break_nfc(characters: str) -> list[int]:
-    """List what a text must be free of for its NFC form to be itself (UAX 15, quick check)."""
+    """List the characters that occur in texts that are not in NFC (UAX 15, quick check)."""
     found = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
     for character in characters:
         if unicodedata.combining(character):
@@ -93,31 +91,31 @@ def _may_break_nfc(characters: str) -> list[int]:
 
 
 class BoundaryTables(NamedTuple):
-    """What a rule says of two neighbours, by their classes: each of shape `(16, 16)`, uint8."""
+    """Tables of a rule for two adjacent characters, by class: each of shape `(16, 16)`, uint8."""
 
     joins: npt.NDArray[np.uint8]
-    """Whether the two belong to one token, which no name splits."""
+    """Whether the two belong to one token, which names do not split."""
 
     begins: npt.NDArray[np.uint8]
-    """Whether a name may begin with the second."""
+    """Whether a name may begin with the second character."""
 
     ends: npt.NDArray[np.uint8]
-    """Whether a name may end with the first."""
+    """Whether a name may end with the first character."""
 
 
 @cache
 def boundary_tables(rule: BoundaryRule) -> BoundaryTables:
-    """Write a rule as tables.
+    """Return the tables of a rule.
 
     Args:
-        rule: The rule. "segmented" allows what "substring" does; where its words end is for the
-            segmenter to say.
+        rule: The rule. "segmented" has the tables of "substring"; its segmenter gives the ends of
+            words.
 
     Returns:
-        The tables. Whoever stands at the end of a text has SPACE beside it.
+        The tables. A character at an end of a text is adjacent to SPACE.
 
     Raises:
-        ValueError: If there is no such rule.
+        ValueError: If the rule does not exist.
     """
     check_boundary(rule)
     joins = np.zeros((16, 16), dtype=np.uint8)
@@ -140,20 +138,20 @@ def boundary_tables(rule: BoundaryRule) -> BoundaryTables:
 
 
 def check_boundary(rule: str) -> None:
-    """Refuse what is no rule.
+    """Check the name of a rule.
 
     Args:
         rule: Name of a rule.
 
     Raises:
-        ValueError: If there is no such rule.
+        ValueError: If the rule does not exist.
     """
     if rule not in BOUNDARY_RULES:
         raise ValueError(f"boundary must be one of {', '.join(BOUNDARY_RULES)}, got {rule!r}")
 
 
 def rules_digest(rule: BoundaryRule) -> str:
-    """Digest what the compiled kernel's tables depend on besides the names.
+    """Return a digest of the inputs of the kernel's tables, except the names.
 
     Args:
         rule: The rule.
@@ -169,14 +167,14 @@ def rules_digest(rule: BoundaryRule) -> str:
 def _set(
     table: npt.NDArray[np.uint8], firsts: Iterable[int], seconds: Iterable[int], value: int = 1
 ) -> None:
-    """Set the cells of some classes beside some others."""
+    """Set the cells of some classes next to other classes."""
     table[np.ix_([*firsts], [*seconds])] = value
 
 
 def code_points(
     buffer: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Decode the character that starts at each place.
+    """Decode the character that starts at each position.
 
     Args:
         buffer: UTF-8.
@@ -195,14 +193,14 @@ def code_points(
 
 
 def segment_edges(text: str, words: Iterable[str]) -> npt.NDArray[np.uint8]:
-    """Mark where the words of a segmenter begin and end.
+    """Mark the starts and ends of a segmenter's words.
 
     Args:
         text: The text.
-        words: Its words in order; white space between them may be left out.
+        words: Its words in order; white space between them may be omitted.
 
     Returns:
-        Shape `(n_bytes + 1,)`: 1 where a word begins, 2 where one ends, 3 for both.
+        Shape `(n_bytes + 1,)`: 1 at the start of a word, 2 at its end, 3 for both.
 
     Raises:
         ValueError: If a word does not follow in the text.
@@ -214,8 +212,8 @@ def segment_edges(text: str, words: Iterable[str]) -> npt.NDArray[np.uint8]:
         if start < 0 or text[place:start].strip():
             raise ValueError(
                 f"the segmenter gave {word!r}, which does not follow "
-                f"{text[max(place - 20, 0) : place]!r} in the text; it must give the words of the "
-                "text as they are, in order"
+                f"{text[max(place - 20, 0) : place]!r} in the text; it must return the unchanged "
+                "words of the text, in order"
             )
         byte += len(text[place:start].encode())
         edges[byte] |= 1

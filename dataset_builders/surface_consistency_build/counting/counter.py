@@ -1,4 +1,4 @@
-"""How often names stand in texts: every occurrence, the longest ones, and documents."""
+"""Count names in texts: all occurrences, the longest ones, and documents."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -36,43 +36,45 @@ class Counts:
     """Counts of the names and entities of a table."""
 
     n_bounded: Int64s
-    """Occurrences of each name that the boundary rule allows, inside longer names too."""
+    """Occurrences of each name that the boundary rule allows, including those inside longer
+    names."""
 
     n_longest: Int64s
-    """Those that are left when a text is read from its start, the longest name taken at each place,
-    and what it covers passed over."""
+    """Occurrences when a text is read from its start, with the longest name at each place, and
+    without the names inside it."""
 
     n_documents: Int64s
-    """Documents that hold each name, by `n_bounded`."""
+    """Number of documents that contain each name, by `n_bounded`."""
 
     entity_documents: Int64s
-    """Documents that hold any name of each entity, by `n_bounded`."""
+    """Number of documents that contain a name of each entity, by `n_bounded`."""
 
     documents: int
     """Documents read."""
 
     n_bytes: int
-    """Bytes of UTF-8 read."""
+    """Number of bytes of UTF-8 read."""
 
     n_repaired: int
-    """Documents in which invalid UTF-8 or half characters were replaced by U+FFFD."""
+    """Number of documents in which invalid UTF-8 or lone surrogates were replaced by U+FFFD."""
 
 
 class SurfaceCounter:
     """Counts the names of a table in texts.
 
-    A name counts where its characters stand in the text (in NFC), one space for each of its spaces,
-    and where the boundary rule lets it begin and end.
+    A name is counted if its characters occur in the text (in NFC), with one space for each of its
+    spaces, and the boundary rule allows its start and end.
 
     Args:
         table: The names.
-        case: "exact", or "fold" to count without regard to case; names that differ in case alone
+        case: "exact", or "fold" to count without regard to case; names that differ only in case
             then have the same counts.
-        boundary: Which characters may be adjacent to a name; see `BoundaryRule`.
-        segmenter: Cuts a text into words, for boundary="segmented".
+        boundary: Rule for the characters adjacent to a name; see `BoundaryRule`.
+        segmenter: Function that splits a text into words, for boundary="segmented".
 
     Raises:
-        ValueError: If an option is none of its choices, or the segmenter does not go with the rule.
+        ValueError: If an option is not one of its choices, or the segmenter does not match the
+            rule.
 
     Examples:
         >>> table = SurfaceTable.from_records([("Q60", "New York"), ("Q42462", "York")])
@@ -96,7 +98,7 @@ class SurfaceCounter:
         self._file = f"{case}-{table.digest[:16]}-{rules_digest(boundary)[:16]}.arrow"
         saved = None if table.folder is None else table.folder / self._file
         made = map_arrays(saved) if saved is not None and saved.is_file() else []
-        # Not to be written to, as mapped ones are not: the kernel is compiled once.
+        # Read-only, as mapped arrays are, so that the kernel is compiled once.
         self._made = [pa.array(part).to_numpy() for part in made[4:] or _patterns(table, case)]
         names = table.keys
         self._pattern_of_key: Int64s | slice = slice(None)
@@ -109,7 +111,7 @@ class SurfaceCounter:
         self._reset()
 
     def save(self, folder: Path) -> None:
-        """Write what was built of the names, for counters of the table that is opened from there.
+        """Write the tables built from the names, for counters of the table opened from the folder.
 
         Args:
             folder: The folder; it must exist.
@@ -117,14 +119,14 @@ class SurfaceCounter:
         write_arrays(folder / self._file, *self._finder.tables, *self._made)
 
     def _reset(self) -> None:
-        """Start at zero."""
-        # Memory is taken where something is counted, so nothing is written here.
+        """Set all counts to zero."""
+        # Memory is allocated when something is counted, so nothing is written here.
         self._counters = np.zeros(4 * (self._owners[0].size - 1), dtype=np.int64)
         self._entity_counters = np.zeros(2 * self.table.n_entities, dtype=np.int64)
         self._documents = self._n_bytes = self._n_repaired = 0
 
     def sibling(self) -> Self:
-        """Return a counter at zero that shares the tables of this one, for another thread."""
+        """Return a counter at zero that uses the tables of this one, for another thread."""
         other = copy(self)
         other._reset()
         return other
@@ -133,20 +135,20 @@ class SurfaceCounter:
         """Count names in more documents.
 
         Args:
-            texts: Documents, each a text of its own: strings, bytes of UTF-8, or packed texts.
-                Invalid UTF-8 and half characters become U+FFFD, and are counted.
+            texts: One text per document: strings, bytes of UTF-8, or packed texts. Invalid UTF-8
+                and lone surrogates become U+FFFD, and are counted.
         """
         self.locate(texts)
 
     def locate(self, texts: Iterable[str | bytes] | PackedTexts) -> tuple[PackedTexts, Hits]:
-        """Count names in more documents, and tell where they stand.
+        """Count names in more documents, and return their positions.
 
         Args:
             texts: As `feed`.
 
         Returns:
-            The documents in the form that names are compared in, and every occurrence that the
-            boundary rule allows. Under case="fold" its keys number the distinct folded names.
+            The documents in the form in which names are compared, and all occurrences that the
+            boundary rule allows. With case="fold" the keys number the distinct folded names.
         """
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
         prepared = self._finder.prepare(packed)
@@ -160,13 +162,13 @@ class SurfaceCounter:
         return prepared, hits
 
     def entities_of(self, keys: Int64s) -> tuple[Int64s, npt.NDArray[np.int32]]:
-        """Return the entities that each of some hits may name.
+        """Return the entities that each hit may name.
 
         Args:
             keys: Keys of hits of `locate`.
 
         Returns:
-            Places in `keys`, each once for each entity, and the numbers of the entities.
+            Positions in `keys`, once per entity, and the numbers of the entities.
         """
         offsets, entities = self._owners
         places, members = members_of(offsets, keys)
@@ -192,7 +194,7 @@ class SurfaceCounter:
 
 
 def _patterns(table: SurfaceTable, case: Case) -> Sequence[npt.NDArray[Any]]:
-    """Return the owners of the forms that are looked for; if folded, these and each name's too."""
+    """Return the owners of the searched forms; if folded, also the form of each name."""
     offsets, entities = table.owners
     if case != "fold":
         return table.owners
@@ -208,20 +210,20 @@ def _patterns(table: SurfaceTable, case: Case) -> Sequence[npt.NDArray[Any]]:
 
 
 def longest_hits(hits: Hits) -> npt.NDArray[np.bool_]:
-    """Mark the hits that are left when the longest is taken at each place, from the start.
+    """Mark the hits that are kept if the longest is taken at each place, from the start.
 
     Args:
         hits: Hits in order of text, start and end.
 
     Returns:
-        Whether each is left.
+        Whether each hit is kept.
     """
     marks = np.zeros(hits.keys.size, dtype=np.bool_)
     is_last_of_start = np.ones(hits.keys.size, dtype=np.bool_)
     is_last_of_start[:-1] = hits.starts[1:] != hits.starts[:-1]
     taken_until = -1
     for place in np.flatnonzero(is_last_of_start).tolist():
-        # Texts follow one another, so that the end of one is no later than the start of the next.
+        # Texts are consecutive, so the end of one is not after the start of the next.
         if hits.starts[place] >= taken_until:
             marks[place] = True
             taken_until = hits.stops[place]

@@ -1,4 +1,4 @@
-"""Documents of a corpus from files of lines, Parquet or text, a few at a time."""
+"""Read the documents of a corpus in batches, from files of lines, Parquet or text."""
 
 import glob
 import hashlib
@@ -25,8 +25,8 @@ from surface_consistency_build.unpacking.decoders import (
 FaultKind = Literal[
     "broken line", "no text field", "null text", "text of another type", "invalid UTF-8", "NUL"
 ]
-"""What can be wrong with a document. Those of the last two kinds are counted in, with U+FFFD for
-what is invalid; the others are left out."""
+"""Faults of a document. Documents with the last two kinds are counted, with U+FFFD for invalid
+characters; the others are excluded."""
 
 _CHUNK: Final = 1 << 22
 _BATCH_BYTES: Final = 1 << 22
@@ -34,43 +34,43 @@ _LONGEST: Final = 1 << 30
 _SHOWN: Final = 5
 _LINES: Final = (".jsonl", ".ndjson", ".json")
 _FORMATS: Final = (
-    ".jsonl, .ndjson, .json (an object a line) and .txt, each also as .gz, .zst, .bz2 or .xz; "
+    ".jsonl, .ndjson, .json (one object per line) and .txt, each also as .gz, .zst, .bz2 or .xz; "
     ".parquet"
 )
 _BOM: Final = b"\xef\xbb\xbf"
 _SPLIT: Final = "split it into documents"
 _Truncated = Callable[[Path, Exception | None], None]
-"""What is done about a file that ends early."""
+"""Handler of a file that ends early."""
 
 
 @dataclass(slots=True)
 class ReadReport:
-    """What was read, and what was wrong with it."""
+    """Counts of the documents that were read, and of their faults."""
 
     documents: int = 0
-    """Documents handed out."""
+    """Number of documents returned."""
 
     n_bytes: int = 0
-    """Bytes of UTF-8 handed out."""
+    """Number of bytes of UTF-8 returned."""
 
     not_sampled: int = 0
-    """Documents passed over by sampling."""
+    """Number of documents that sampling skipped."""
 
     faults: dict[str, int] = field(default_factory=dict)
-    """Documents by `FaultKind`."""
+    """Number of documents by `FaultKind`."""
 
     places: dict[str, list[str]] = field(default_factory=dict)
     """The first five places of each kind."""
 
     truncated: list[str] = field(default_factory=list)
-    """Files that ended early, where that is allowed."""
+    """Files that ended early, if that is allowed."""
 
     def add(self, kind: FaultKind, place: str) -> None:
-        """Note a fault.
+        """Record a fault.
 
         Args:
-            kind: What is wrong.
-            place: File and place in it.
+            kind: Kind of the fault.
+            place: File and position in it.
         """
         self.faults[kind] = self.faults.get(kind, 0) + 1
         shown = self.places.setdefault(kind, [])
@@ -92,18 +92,18 @@ class ReadReport:
         self.truncated += other.truncated
 
     def lines(self) -> list[str]:
-        """Say what was wrong, one sentence a kind.
+        """Describe the faults, one sentence per kind.
 
         Returns:
-            The sentences; none where nothing was.
+            The sentences; empty without faults.
         """
         done = {"invalid UTF-8": "repaired", "NUL": "counted"}
         said = [
-            f"{n:,} documents: {kind} ({done.get(kind, 'left out')}), first at "
+            f"{n:,} documents: {kind} ({done.get(kind, 'excluded')}), first at "
             f"{', '.join(self.places[kind])}"
             for kind, n in self.faults.items()
         ]
-        early = [f"{name} ended early; what came before was counted" for name in self.truncated]
+        early = [f"{name} ended early; the data before that was counted" for name in self.truncated]
         return said + early
 
 
@@ -115,14 +115,14 @@ class FilePart:
     """The file."""
 
     start: int = 0
-    """First byte, or row group; a line belongs to the part in which it begins."""
+    """First byte, or row group; a line belongs to the part that contains its start."""
 
     stop: int | None = None
     """The byte or row group after the last; None for the end of the file."""
 
 
 class DocumentReader:
-    """Documents in batches, with a report of what was read; `read_documents` makes one."""
+    """Documents in batches, with a report; returned by `read_documents`."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class DocumentReader:
         if not 0.0 < sample <= 1.0:
             raise ValueError(f"sample must be above 0 and at most 1, got {sample!r}")
         self.report = ReadReport()
-        """What was read so far."""
+        """Report of the documents read so far."""
         self._parts = parts
         self._text = text
         self._id = id
@@ -160,7 +160,7 @@ class DocumentReader:
             yield self._batch(waiting)
 
     def _batch(self, texts: list[bytes]) -> PackedTexts:
-        """Pack documents, which are valid by now."""
+        """Pack valid documents."""
         packed = PackedTexts.join(texts)
         self.report.documents += len(packed)
         self.report.n_bytes += packed.buffer.size
@@ -215,14 +215,13 @@ class DocumentReader:
                 yield found
         if n_lines and not n_found:
             raise DataError(
-                f"{part.path}: none of {n_lines:,} lines is an object with the field "
-                f"{self._text!r}; "
-                + (f"the first has {seen}" if seen else "they are no JSON objects")
+                f"{part.path}: no line of {n_lines:,} is an object with the field {self._text!r}; "
+                + (f"the first has {seen}" if seen else "they are not JSON objects")
                 + ". Name the field of the text (`text`)"
             )
 
     def _second_try(self, line: bytes, place: str) -> object:
-        """Read a line that the fast reader refuses: half characters, NaN, invalid UTF-8."""
+        """Read a line that the fast reader rejects: lone surrogates, NaN, invalid UTF-8."""
         plain, is_repaired = encoded(line)
         try:
             row = json.loads(plain)
@@ -233,12 +232,12 @@ class DocumentReader:
         return row
 
     def _row(self, row: Mapping[str, Any], place: str, position: str | None) -> bytes | None:
-        """Take the text of a row, if it is sampled and has one."""
+        """Return the text of a row, if the row is sampled and has a text."""
         if position is not None and self._sample < 1.0:
             if self._id is not None and row.get(self._id) is None:
                 raise DataError(
-                    f"{place}: no {self._id!r}, by which documents are sampled; name another `id`, "
-                    "or none to sample by place"
+                    f"{place}: field {self._id!r} not found, by which documents are sampled; name "
+                    "another `id`, or none to sample by position"
                 )
             if not self._is_sampled(position if self._id is None else str(row[self._id])):
                 return None
@@ -248,7 +247,7 @@ class DocumentReader:
         return self._checked(row[self._text], place)
 
     def _checked(self, text: object, place: str) -> bytes | None:
-        """Bring a text into valid UTF-8 and note what is wrong with it."""
+        """Convert a text to valid UTF-8, and record its faults."""
         if text is None:
             self.report.add("null text", place)
             return None
@@ -263,7 +262,7 @@ class DocumentReader:
         return plain
 
     def _is_sampled(self, identity: str) -> bool:
-        """Draw a document by its identity, whatever else is read."""
+        """Draw a document by its identity, independently of other documents."""
         key = f"{self._seed}\0{identity}".encode("utf-8", "replace")
         drawn = hashlib.blake2b(key, digest_size=8).digest()
         if int.from_bytes(drawn, "little") < self._bound:
@@ -312,16 +311,16 @@ class DocumentReader:
                 first += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             raise DataError(
-                f"{part.path}: cannot be read as Parquet ({error}); fetch the file again"
+                f"{part.path}: cannot be read as Parquet ({error}); download the file again"
             ) from error
 
     def _truncated(self, path: Path, error: Exception | None) -> None:
-        """Refuse a file that ends early, or note it."""
+        """Raise an error for a file that ends early, or record it."""
         if not self._allow_truncated:
             reason = f" ({error})" if error is not None and str(error) else ""
             raise DataError(
-                f"{path} is cut off or damaged{reason}; fetch it again, leave it out, or allow "
-                "truncated files to count what comes before (`allow_truncated`)"
+                f"{path} is cut off or damaged{reason}; download it again, exclude it, or allow "
+                "truncated files to count the data before that (`allow_truncated`)"
             ) from error
         self.report.truncated.append(str(path))
 
@@ -338,24 +337,25 @@ def read_documents(
     """Read the documents of a corpus.
 
     Args:
-        source: Files, folders (read whole, with those inside) and patterns such as
-            "pile/*.jsonl.zst"; or rows, such as a streaming `datasets.IterableDataset`.
+        source: Files, folders (with all subfolders) and patterns such as "pile/*.jsonl.zst"; or
+            rows, such as a streaming `datasets.IterableDataset`.
         text: Field of the text.
-        id: Field by which documents are drawn; None draws by file name and place.
-        sample: Share of the documents, in (0, 1]: a document is drawn by its id or place and the
-            seed, so that the same ones are drawn whatever the order, the shards or the share of
-            the work.
+        id: Field by which documents are drawn; None draws by file name and position.
+        sample: Proportion of the documents, in (0, 1]. A document is drawn by its id or position
+            and the seed, so the sample does not depend on the order, the shards or the distribution
+            of the work.
         seed: Seed of the sample.
-        allow_truncated: Count what comes before the place where a packed file is cut off.
+        allow_truncated: Count the data before the place at which a compressed file is cut off.
 
     Returns:
-        Batches of documents, to be read once, with a `report`. Documents without a text are left
-        out and reported; invalid UTF-8 becomes U+FFFD and is reported.
+        Batches of documents, which can be read once, with a `report`. Documents without a text are
+        excluded and reported; invalid UTF-8 becomes U+FFFD and is reported.
 
     Raises:
         SourceNotFoundError: If nothing matches.
-        DataError: If a file's kind is not known. While reading: if a file is damaged, no line of it
-            has the field, or a document is longer than a gibibyte; names the file.
+        DataError: If the format of a file is not known. While reading: if a file is damaged, no
+            line of it has the field, or a document is longer than a gibibyte; the message contains
+            the file.
         ValueError: If `sample` is out of range.
 
     Examples:
@@ -379,11 +379,11 @@ def corpus_files(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
         paths: Files, folders and patterns.
 
     Returns:
-        The files, sorted, each once.
+        The distinct files, sorted.
 
     Raises:
         SourceNotFoundError: If a path or pattern matches nothing.
-        DataError: If a file that is named is of no known kind.
+        DataError: If a given file has an unknown format.
     """
     found: set[Path] = set()
     for given in [paths] if isinstance(paths, str | os.PathLike) else paths:
@@ -397,30 +397,30 @@ def corpus_files(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
             files = [file for file in files if file.is_file()]
         if not files:
             raise SourceNotFoundError(
-                f"no documents at {given}: there is no such file, folder or pattern, or nothing in "
-                f"it is of a known kind ({_FORMATS})"
+                f"no documents at {given}: it does not exist, or contains no files of a known "
+                f"format ({_FORMATS})"
             )
         for file in files:
             if not _is_known(file):
-                raise DataError(f"cannot read {file}; the kinds are {_FORMATS}")
+                raise DataError(f"cannot read {file}; the known formats are {_FORMATS}")
         found.update(file.resolve() for file in files)
     return sorted(found)
 
 
 def is_splittable(path: Path) -> bool:
-    """Tell whether parts of a file can be read apart.
+    """Check whether parts of a file can be read separately.
 
     Args:
         path: The file.
 
     Returns:
-        True for plain lines and Parquet.
+        True for uncompressed lines and Parquet.
     """
     return path.suffix.lower() in (*_LINES, ".parquet")
 
 
 def _suffix(path: Path) -> str:
-    """Return the kind of a file: .jsonl, .txt or .parquet."""
+    """Return the format of a file: .jsonl, .txt or .parquet."""
     name = path.name.lower()
     for packed in PACKED_SUFFIXES:
         name = name.removesuffix(packed)
@@ -429,15 +429,15 @@ def _suffix(path: Path) -> str:
 
 
 def _is_known(path: Path) -> bool:
-    """Tell whether files of this kind can be read."""
+    """Check whether files of this format can be read."""
     if path.name.startswith("."):
         return False
     return _suffix(path) in {".jsonl", ".txt"} or path.suffix.lower() == ".parquet"
 
 
 def _file_lines(part: FilePart, truncated: _Truncated) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that begin in a part of a file, with their places in the plain bytes."""
-    # A line begins after a line feed, so that the byte before the part tells whether one begins.
+    """Yield the lines that begin in a part of a file, with their positions in the plain bytes."""
+    # A line begins after a line feed, so the byte before the part shows whether one begins.
     offset = max(part.start - 1, 0)
     is_inside = part.start > 0
     waiting: list[bytes] = []
@@ -465,7 +465,7 @@ def _file_lines(part: FilePart, truncated: _Truncated) -> Iterator[tuple[int, by
 
 
 def _plain_chunks(path: Path, start: int, truncated: _Truncated) -> Iterator[bytes]:
-    """Yield the bytes of a file; what is named as packed is unpacked by its content."""
+    """Yield the bytes of a file; files with a suffix of compression are decompressed by content."""
     if path.suffix.lower() not in PACKED_SUFFIXES:
         with path.open("rb") as file:
             file.seek(start)
@@ -476,7 +476,7 @@ def _plain_chunks(path: Path, start: int, truncated: _Truncated) -> Iterator[byt
         decoder = open_decoder(path, threads=1)
     except DamagedInputError as error:
         if path.stat().st_size:
-            raise DataError(f"{path}: {error}; give it its right suffix") from error
+            raise DataError(f"{path}: {error}; correct its suffix") from error
         truncated(path, error)
         return
     try:

@@ -1,4 +1,4 @@
-"""Finding names in texts: a trie of tokens in a hash table, compiled by numba."""
+"""Find names in texts, with a trie of tokens in a hash table, compiled by numba."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
@@ -12,25 +12,25 @@ from surface_consistency_build.counting import boundaries
 from surface_consistency_build.counting.texts import CASES, Case, PackedTexts, comparable_texts
 
 Segmenter = Callable[[str], Iterable[str]]
-"""Cuts a text into words, given in order as they stand in it; white space may be left out."""
+"""Function that splits a text into its unchanged words, in order; white space may be omitted."""
 
 _LOAD: Final = 0.6
 _BLOCK: Final = 1 << 12
 _ROOM: Final = 1 << 16
-_MOST_NAMES: Final = (1 << 30) - 2
+_MAX_NAMES: Final = (1 << 30) - 2
 _ALL_BITS: Final = (1 << 64) - 1
 
 Int64s = npt.NDArray[np.int64]
 
 
 class Hits(NamedTuple):
-    """Where names stand in some texts, sorted by text, start and end."""
+    """Positions of names in texts, sorted by text, start and end."""
 
     texts: npt.NDArray[np.int64]
     """Number of the text."""
 
     starts: npt.NDArray[np.int64]
-    """First byte, in the block of all texts (in the form that names are compared in)."""
+    """First byte, in the block of all texts (in the form in which names are compared)."""
 
     stops: npt.NDArray[np.int64]
     """Byte after the last."""
@@ -40,22 +40,22 @@ class Hits(NamedTuple):
 
 
 class NameFinder:
-    """Finds names in texts; made once, used by any number of threads.
+    """Finds names in texts; one object can be used by any number of threads.
 
-    The bytes of every hit are compared, so that colliding hashes cost time and never a count.
+    The bytes of all hits are compared, so colliding hashes cost time but do not change a count.
 
     Args:
-        names: Distinct names in the form of `comparable`, none of them empty.
-        case: Whether the texts are folded as the names were.
-        boundary: Which characters may be adjacent to a name.
-        segmenter: Cuts texts into words, for the rule "segmented" and only for it.
-        hash_bits: Bits of the hashes that are used; fewer make it slower, not wrong.
-        built: `tables` of a finder of the same names and rule, if there is one.
+        names: Distinct non-empty names in the form of `comparable`.
+        case: Case of the names; texts are folded in the same way.
+        boundary: Rule for the characters adjacent to a name.
+        segmenter: Function that splits texts into words, only for the rule "segmented".
+        hash_bits: Number of used bits of the hashes; fewer bits are slower, with the same result.
+        built: `tables` of a finder with the same names and rule, if there is one.
 
     Raises:
-        ValueError: If there is no such rule or case, a segmenter lacks or is of no use, or two
+        ValueError: If the rule or case does not exist, a segmenter is missing or not used, or two
             names are equal.
-        DataError: If there are more names than can be numbered.
+        DataError: If there are too many names.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class NameFinder:
                 if segmenter is None
                 else f"a segmenter is for boundary='segmented', not for {boundary!r}"
             )
-        if len(names) > _MOST_NAMES:
+        if len(names) > _MAX_NAMES:
             raise DataError(
-                f"{len(names):,} names are more than {_MOST_NAMES:,}; count them in parts"
+                f"{len(names):,} names are more than {_MAX_NAMES:,}; count them in parts"
             )
         from surface_consistency_build.counting import _kernel
 
@@ -90,14 +90,14 @@ class NameFinder:
         self._rule = boundaries.boundary_tables(boundary)
         self._kernel: Any = _kernel
         self._mask = np.uint64(_ALL_BITS >> (64 - hash_bits))
-        # Not to be written to, as mapped ones are not: the kernel is compiled once.
+        # Read-only, as mapped arrays are, so that the kernel is compiled once.
         self.tables = [pa.array(part).to_numpy() for part in built or self._build()]
         """Slots, heads, offsets of the names, and the number of tokens of the longest."""
         self._table, self._heads, self._offsets, most = self.tables
         self._most_tokens = int(most[0])
 
     def prepare(self, texts: PackedTexts) -> PackedTexts:
-        """Bring texts into the form in which names are compared."""
+        """Convert texts to the form in which names are compared."""
         return comparable_texts(texts, self._case)
 
     def _build(self) -> Sequence[npt.NDArray[Any]]:
@@ -117,10 +117,10 @@ class NameFinder:
         return table, heads, offsets, np.array([max(1, most)])
 
     def find(self, texts: PackedTexts) -> Hits:
-        """Find every occurrence that the rule allows, overlapping ones too."""
+        """Find all occurrences that the rule allows, including overlapping ones."""
         edges = np.zeros(0, dtype=np.uint8)
         if self._segmenter is not None:
-            # Where words begin (1) and end (2).
+            # Starts (1) and ends (2) of words.
             edges = np.zeros(texts.buffer.size + 1, dtype=np.uint8)
             for index, text in enumerate(texts):
                 start, stop = texts.offsets[index : index + 2]
@@ -144,10 +144,10 @@ class NameFinder:
         return Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def accumulate(self, hits: Hits, *counts: Any) -> None:  # noqa: ANN401 - arrays
-        """Add hits to counts, compiled; see the kernel."""
+        """Add hits to counts with the compiled kernel."""
         self._kernel.accumulate(*hits, *counts)
 
 
 def _scratch(n: int) -> tuple[npt.NDArray[Any], ...]:
-    """Make room for tokens: hashes, starts, stops, flags."""
+    """Allocate buffers for tokens: hashes, starts, stops, flags."""
     return tuple(np.empty(n, kind) for kind in (np.uint64, np.int64, np.int64, np.uint8))

@@ -1,7 +1,7 @@
-"""Counts of n-grams looked up in indexes of tokens: infini-gram and infini-gram mini.
+"""Look up counts of n-grams in indexes of tokens: infini-gram and infini-gram mini.
 
-Lexical Popularity (section 4) takes the counts of its 7-grams from the web service of infini-gram,
-which has indexes of the Pile and Dolma. Such an index counts sequences of token ids, or substrings.
+Lexical Popularity (section 4) uses the counts of 7-grams from the web service of infini-gram, which
+has indexes of the Pile and Dolma. Such an index counts sequences of token ids, or substrings.
 """
 
 import os
@@ -24,16 +24,16 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCount:
-    """What an index says of one query."""
+    """Answer of an index to one query."""
 
     count: int | None
-    """Occurrences; None where the query could not be counted."""
+    """Number of occurrences; None if the query could not be counted."""
 
     is_approximate: bool = False
-    """Whether the index says that the count is an estimate."""
+    """Whether the count is an estimate according to the index."""
 
     problem: str | None = None
-    """Why there is no count."""
+    """Reason for a missing count."""
 
 
 class InfiniGramAPI:
@@ -42,15 +42,15 @@ class InfiniGramAPI:
     Args:
         index: One of its indexes, such as "v4_piletrain_llama".
         url: Its address.
-        cache: File in which answers are kept; None for none.
-        options: Options of `WebClient`: concurrency, timeout, max_retries and so on.
+        cache: File in which answers are stored; None to store no answers.
+        options: Options of `WebClient`, such as concurrency, timeout and max_retries.
     """
 
     service: ClassVar[str] = "infini-gram"
     """Its name."""
 
     address: ClassVar[str] = "https://api.infini-gram.io/"
-    """Where it is."""
+    """Its address."""
 
     takes_ids = True
     """Whether queries are token ids; otherwise they are texts."""
@@ -61,13 +61,13 @@ class InfiniGramAPI:
         *,
         url: str | None = None,
         cache: Path | None = None,
-        **options: Any,  # noqa: ANN401 - those of WebClient
+        **options: Any,  # noqa: ANN401 - options of WebClient
     ) -> None:
         self.index = index
         """Name of the index."""
         url = self.address if url is None else url
         self.web = WebClient(url=url, name=self.service, cache=cache, **options)
-        """What sends the requests."""
+        """Client that sends the requests."""
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
         """Count each query.
@@ -79,7 +79,7 @@ class InfiniGramAPI:
             The counts, in order; None for a query that cannot be counted.
 
         Raises:
-            RunnerError: If a service cannot be reached or answers nothing that can be read.
+            RunnerError: If a service cannot be reached or its answer cannot be read.
         """
         requests = [
             Request(
@@ -102,7 +102,7 @@ class InfiniGramMiniAPI(InfiniGramAPI):
     Args:
         index: One of its indexes, such as "v2_piletrain".
         url: Its address.
-        cache: File in which answers are kept; None for none.
+        cache: File in which answers are stored; None to store no answers.
         options: Options of `WebClient`.
     """
 
@@ -112,30 +112,30 @@ class InfiniGramMiniAPI(InfiniGramAPI):
 
 
 def _read_count(place: int, answer: dict[str, Any]) -> IndexCount:
-    """Read an answer of either service; a ValueError means that it is none."""
+    """Read an answer of either service; raise ValueError if it is not valid."""
     if "error" in answer:
-        return IndexCount(count=None, problem=f"the index says: {answer['error']}")
+        return IndexCount(count=None, problem=f"error of the index: {answer['error']}")
     n = answer.get("count")
     if not isinstance(n, int) or isinstance(n, bool) or n < 0:
-        raise ValueError(f"`count` is no number from 0: {n!r}")
+        raise ValueError(f"`count` is not a number from 0: {n!r}")
     return IndexCount(count=n, is_approximate=bool(answer.get("approx", False)))
 
 
 class LocalIndex:
     """A local index of infini-gram, read without its package.
 
-    Its folder holds, for each shard, `tokenized.N` (the documents' tokens, each document after one
-    of all bits) and `table.N` (the places of all tokens, sorted by the bytes that follow). Both
-    stay on the disk; a count is two binary searches.
+    For each shard its folder contains `tokenized.N` (the documents' tokens, each document after a
+    token with all bits set) and `table.N` (the positions of all tokens, sorted by the bytes that
+    follow). Both remain on the disk; a count needs two binary searches.
 
     Args:
         folder: The folder.
-        token_dtype: Width of its tokens; infini-gram's own default is "u16".
+        token_dtype: Width of its tokens; the default of infini-gram is "u16".
 
     Raises:
-        SourceNotFoundError: If the folder holds no index.
-        DataError: If a file is cut off or does not go with the other.
-        ValueError: If `token_dtype` is none of its choices.
+        SourceNotFoundError: If the folder does not contain an index.
+        DataError: If a file is cut off or does not match the other.
+        ValueError: If `token_dtype` is not one of its choices.
     """
 
     takes_ids = True
@@ -148,23 +148,23 @@ class LocalIndex:
         texts = sorted(place.glob("tokenized.*"), key=lambda path: path.name)
         if not texts:
             raise SourceNotFoundError(
-                f"{place} holds no index of infini-gram: there is no tokenized.0"
+                f"{place} is not an index of infini-gram: tokenized.0 not found"
             )
         self._shards = [self._open(path) for path in texts]
 
     def _open(self, path: Path) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], int]:
-        """Open a shard: its tokens, its table, and the bytes of a place."""
+        """Open a shard: its tokens, its table, and the number of bytes of a position."""
         table = path.with_name(path.name.replace("tokenized", "table"))
         if not table.is_file():
-            raise SourceNotFoundError(f"{path} has no {table.name} beside it; index it again")
+            raise SourceNotFoundError(f"{path}: {table.name} not found; index the corpus again")
         n_bytes, width = path.stat().st_size, self._dtype.itemsize
         n_tokens = n_bytes // width
         pointer = table.stat().st_size // n_tokens if n_tokens else 0
         sound = n_tokens and n_bytes == n_tokens * width
         if not sound or table.stat().st_size != pointer * n_tokens or not 1 <= pointer <= 8:
             raise DataError(
-                f"{path} ({n_bytes:,} bytes) and {table.name} ({table.stat().st_size:,}) are no "
-                f"index of {width}-byte tokens; one may be cut off, or token_dtype another"
+                f"{path} ({n_bytes:,} bytes) and {table.name} ({table.stat().st_size:,}) are not "
+                f"an index of {width}-byte tokens; one may be cut off, or token_dtype is incorrect"
             )
         return np.memmap(path, np.uint8, "r"), np.memmap(table, np.uint8, "r"), pointer
 
@@ -175,7 +175,7 @@ class LocalIndex:
             if not query or not all(
                 isinstance(token, int) and 0 <= token < largest for token in query
             ):
-                problem = f"token ids must be from 0 to {largest - 1:,}, at least one"
+                problem = f"a query must be one or more token ids from 0 to {largest - 1:,}"
                 yield IndexCount(count=None, problem=problem)
                 continue
             wanted = np.array(query, dtype=self._dtype).tobytes()
@@ -184,7 +184,7 @@ class LocalIndex:
     def _count(
         self, texts: npt.NDArray[np.uint8], table: npt.NDArray[np.uint8], width: int, wanted: bytes
     ) -> int:
-        """Count places whose following bytes begin with the wanted ones."""
+        """Count positions whose following bytes begin with the wanted bytes."""
         n = table.size // width
 
         def edge(*, after: bool) -> int:
@@ -203,23 +203,23 @@ class LocalIndex:
 
 
 LookupIndex = InfiniGramAPI | LocalIndex
-"""Counts occurrences in a corpus that was indexed."""
+"""An index that counts occurrences in a corpus."""
 
 
 def open_index(name: str, *, cache: Path | None = None, url: str | None = None) -> LookupIndex:
-    """Open an index by a name of the command line.
+    """Open an index by its name on the command line.
 
     Args:
         name: "infini-gram:INDEX", "infini-gram-mini:INDEX", or "local:FOLDER"
             (infini-gram's; "local-u8:" and "local-u32:" for other widths).
-        cache: File in which answers of a service are kept.
-        url: Address of the service; its own by default.
+        cache: File in which answers of a service are stored.
+        url: Address of the service; by default the public one.
 
     Returns:
         The index.
 
     Raises:
-        ValueError: If the name is none of these.
+        ValueError: If the name has another form.
     """
     kind, _, rest = name.partition(":")
     if rest and kind in ("infini-gram", "infini-gram-mini"):
@@ -236,19 +236,19 @@ def open_index(name: str, *, cache: Path | None = None, url: str | None = None) 
 def lookup_counts(
     ngrams: Sequence[Sequence[Hashable]], index: LookupIndex
 ) -> npt.NDArray[np.int64]:
-    """Look n-grams up in an index.
+    """Look up n-grams in an index.
 
     Args:
         ngrams: Tokens of each n-gram, such as those of `NgramCounter.ngrams`: ids of the tokenizer
-            of the index, or words, which are joined by spaces, for an index that takes texts.
+            of the index, or words, which are joined by spaces, for an index of texts.
         index: The index.
 
     Returns:
-        Occurrences of each n-gram, shape `(len(ngrams),)`.
+        Number of occurrences of each n-gram, shape `(len(ngrams),)`.
 
     Raises:
         ValueError: If the index counts token ids, and the tokens are words.
-        DataError: If the index cannot count an n-gram; names it.
+        DataError: If the index cannot count an n-gram; the message contains it.
         RunnerError: If a service cannot be reached.
 
     Warns:
@@ -256,7 +256,7 @@ def lookup_counts(
     """
     if index.takes_ids and any(isinstance(token, str) for gram in ngrams[:1] for token in gram):
         raise ValueError(
-            "`tokenizer` is needed: the tokenizer of the index, which counts token ids"
+            "`tokenizer` is required: the tokenizer of the index, which counts token ids"
         )
     queries: list[Any] = [
         tuple(gram) if index.takes_ids else " ".join(map(str, gram)) for gram in ngrams

@@ -1,4 +1,4 @@
-"""How often the n-grams of test instances stand in a corpus, for lexical popularity."""
+"""Count the n-grams of test instances in a corpus, for lexical popularity."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
@@ -20,7 +20,7 @@ from surface_consistency_build.counting.texts import (
 Int64s = npt.NDArray[np.int64]
 
 Tokenizer = Callable[[str], Sequence[Hashable]]
-"""Cuts a text into tokens: words, or the ids of a model's tokenizer."""
+"""Function that splits a text into tokens: words, or the ids of a model's tokenizer."""
 
 _UNKNOWN: Final = -1
 _MULTIPLIERS: Final = range(0x9E3779B97F4A7C15, 0x9E3779B97F4A7C15 + 64, 2)
@@ -31,10 +31,10 @@ class NgramCounter:
 
     Args:
         instances: The texts of a test set.
-        n: Tokens of an n-gram; the paper takes 7.
-        tokenize: Cuts instances and documents into tokens, the same way; None takes
-            `surface_consistency.text.tokenize`, words between white space. One with a method
-            `batch`, from texts to their tokens, is given documents together.
+        n: Number of tokens of an n-gram; 7 in the paper.
+        tokenize: Function that splits instances and documents into tokens; None for
+            `surface_consistency.text.tokenize`, words between white space. If it has a method
+            `batch`, from texts to their tokens, documents are tokenized together.
 
     Raises:
         ValueError: If `n` is below 1.
@@ -55,7 +55,7 @@ class NgramCounter:
         if n < 1:
             raise ValueError(f"n must be at least 1, got {n}")
         self.n = n
-        """Tokens of an n-gram."""
+        """Number of tokens of an n-gram."""
         self._tokenize = words_of if tokenize is None else tokenize
         self._ids: dict[Hashable, int] = {}
         numbers: dict[tuple[int, ...], int] = {}
@@ -71,7 +71,7 @@ class NgramCounter:
         """Documents read."""
 
     def feed(self, texts: Iterable[str | bytes] | PackedTexts) -> None:
-        """Count n-grams in more documents, none of which reaches from one into the next."""
+        """Count n-grams in more documents; n-grams do not extend over two documents."""
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
         self.documents += len(packed)
         if not self._counts.size:
@@ -95,7 +95,7 @@ class NgramCounter:
 
         Returns:
             For each instance the counts of its distinct n-grams in order of appearance, as
-            `fit_popularity_scale` (joined) and `instance_popularity` take them; empty for an
+            `fit_popularity_scale` (joined) and `instance_popularity` accept them; empty for an
             instance of fewer than n tokens.
         """
         return [self._counts[grams] for grams in self._of_instance]
@@ -111,7 +111,7 @@ class NgramCounter:
         return self._counts.copy()
 
     def state(self) -> dict[str, Int64s]:
-        """Return the counts as a run keeps them."""
+        """Return the counts in the form in which a run stores them."""
         return {"counts": self.counts}
 
     def add(self, counts: Int64s) -> None:
@@ -121,17 +121,17 @@ class NgramCounter:
             counts: `counts` of a counter of the same instances.
 
         Raises:
-            ValueError: If they are of other instances.
+            ValueError: If they belong to other instances.
         """
         if counts.shape != self._counts.shape:
             raise ValueError(
-                f"counts must be of {self._counts.size} n-grams, those of the same instances, got "
+                f"counts must have {self._counts.size} n-grams, those of the same instances, got "
                 f"{counts.size}"
             )
         self._counts += counts
 
     def _word_ids(self, texts: PackedTexts) -> Int64s:
-        """Number the words of documents, with an unknown one behind each document."""
+        """Number the words of documents, with an unknown word after each document."""
         plain = comparable_texts(texts, "exact")
         unspaced = {i: " ".join(words_of(plain[i])) for i in _may_lack_spaces(plain)}
         words = pc.utf8_split_whitespace(plain.changed(unspaced).to_arrow())
@@ -143,7 +143,7 @@ class NgramCounter:
         return ids
 
     def _token_ids(self, texts: PackedTexts) -> Int64s:
-        """Number the tokens of documents, with an unknown one behind each document."""
+        """Number the tokens of documents, with an unknown token after each document."""
         plain = [*comparable_texts(texts, "exact")]
         batch: Callable[[list[str]], Iterable[Sequence[Hashable]]] | None
         batch = getattr(self._tokenize, "batch", None)
@@ -152,21 +152,21 @@ class NgramCounter:
         return np.fromiter((self._ids.get(token, _UNKNOWN) for token in ends), np.int64)
 
     def _tokens(self, text: str) -> Sequence[Hashable]:
-        """Cut a text in NFC into tokens."""
+        """Split a text in NFC into tokens."""
         return self._tokenize(comparable(text))
 
     def _hashed(self) -> tuple[int, npt.NDArray[np.uint64], Int64s]:
-        """Hash the n-grams so that no two are alike."""
+        """Hash the n-grams without collisions."""
         for multiplier in _MULTIPLIERS:
             hashes = _hash(self._grams, multiplier)
             order = np.argsort(hashes)
             if (np.diff(hashes[order]) != 0).all():
                 return multiplier, hashes[order], order
-        raise ValueError("n-grams whose hashes collide under every multiplier")
+        raise ValueError("the hashes of n-grams collide with every multiplier")
 
 
 def _may_lack_spaces(texts: PackedTexts) -> list[int]:
-    """List the texts with a character of U+0E00 and beyond, but for punctuation and symbols."""
+    """List the texts with a character from U+0E00 on, except punctuation and symbols."""
     block = texts.buffer
     # Most texts have a dash or a quotation mark of U+2000 to U+2E7F, whose first byte is 0xE2.
     places = np.flatnonzero(block >= 0xE0)
@@ -196,7 +196,7 @@ def count_ngrams(
     Args:
         instances: The texts of a test set.
         documents: Batches of documents, as from `read_documents`.
-        n: Tokens of an n-gram.
+        n: Number of tokens of an n-gram.
         tokenize: As `NgramCounter`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""In how many documents two entities are named together."""
+"""Count the documents that name two entities together."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -21,7 +21,7 @@ from surface_consistency_build.counting.texts import PackedTexts, members_of, of
 Int64s = npt.NDArray[np.int64]
 
 Occurrences = Literal["longest", "bounded"]
-"""Which occurrences name an entity: those that no longer name covers, or all."""
+"""Occurrences that name an entity: those outside longer names, or all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,29 +29,29 @@ class PairCounts:
     """Document counts of pairs, in the order of `PairCounter.pairs`."""
 
     n_documents_both: Int64s
-    """Documents that name both."""
+    """Number of documents that name both."""
 
     n_documents_subject: Int64s
-    """Documents that name the subject."""
+    """Number of documents that name the subject."""
 
     n_documents_object: Int64s
-    """Documents that name the object."""
+    """Number of documents that name the object."""
 
 
 class PairCounter:
-    """Counts the documents that name both entities of a pair, by whatever names.
+    """Counts the documents that name both entities of a pair, by any of their names.
 
     Args:
         table: The names of the entities.
-        pairs: (subject id, object id); a pair that is given twice is counted once.
-        occurrences: "longest" (the default) does not take "Paris Hilton" for Paris where both are
-            names of the table; "bounded" takes every occurrence that the boundary rule allows.
+        pairs: (subject id, object id); repeated pairs are counted once.
+        occurrences: "longest" (the default) does not count "Paris Hilton" as Paris if both are
+            names of the table; "bounded" counts all occurrences that the boundary rule allows.
         options: Options of `SurfaceCounter`.
 
     Raises:
-        DataError: If there is no pair, an entity has no name in the table, or a pair is of an
-            entity with itself.
-        ValueError: If `occurrences` is none of its choices.
+        DataError: If `pairs` is empty, an entity has no name in the table, or a pair contains the
+            same entity twice.
+        ValueError: If `occurrences` is not one of its choices.
 
     Examples:
         >>> table = SurfaceTable.from_records([("Q90", "Paris"), ("Q142", "France")])
@@ -68,16 +68,14 @@ class PairCounter:
         pairs: Iterable[Sequence[str]],
         *,
         occurrences: Occurrences = "longest",
-        **options: Any,  # noqa: ANN401 - those of SurfaceCounter
+        **options: Any,  # noqa: ANN401 - options of SurfaceCounter
     ) -> None:
         if occurrences not in ("longest", "bounded"):
-            raise ValueError(
-                f"occurrences must be one of longest, bounded, got {shown(occurrences)}"
-            )
+            raise ValueError(f"occurrences must be longest or bounded, got {shown(occurrences)}")
         self.pairs = tuple(dict.fromkeys((first, second) for first, second in pairs))
         """Distinct (subject id, object id), in order of appearance."""
         self.surfaces = SurfaceCounter(table, **options)
-        """Counter of the names, fed with the same documents."""
+        """Counter of the names, which counts the same documents."""
         self._occurrences = occurrences
         self._subjects, self._objects = _numbered(self.pairs, table.entities)
         codes = self._subjects * table.n_entities + self._objects
@@ -88,7 +86,7 @@ class PairCounter:
         self._of_entity = np.zeros(table.n_entities, dtype=np.int64)
 
     def sibling(self) -> "PairCounter":
-        """Return a counter at zero that shares the tables of this one, for another thread."""
+        """Return a counter at zero that uses the tables of this one, for another thread."""
         other = copy(self)
         other.surfaces = self.surfaces.sibling()
         other._both, other._of_entity = np.zeros_like(self._both), np.zeros_like(self._of_entity)
@@ -99,7 +97,7 @@ class PairCounter:
         self.locate(texts)
 
     def locate(self, texts: Iterable[str | bytes] | PackedTexts) -> tuple[PackedTexts, Hits]:
-        """Count, and tell where names stand; see `SurfaceCounter.locate`."""
+        """Count, and return the positions of names; see `SurfaceCounter.locate`."""
         located = self.surfaces.locate(texts)
         hits = located[1]
         if self._occurrences == "longest":
@@ -114,11 +112,11 @@ class PairCounter:
         return located
 
     def _together(self, present: Int64s) -> Int64s:
-        """List the pairs that are named in a text, once for each text."""
+        """List the pairs that are named in a text, once per text."""
         texts, entities = np.divmod(present, self._of_entity.size)
         text_offsets = np.append(np.flatnonzero(np.diff(texts, prepend=-1)), texts.size)
         text = np.repeat(np.arange(text_offsets.size - 1), np.diff(text_offsets))
-        # A subject of more pairs than its text names entities is held against these.
+        # A subject with more pairs than entities in its text is looked up by these entities.
         n_pairs, n_named = np.diff(self._pair_offsets)[entities], np.diff(text_offsets)[text]
         few, many = np.flatnonzero(n_pairs <= n_named), np.flatnonzero(n_pairs > n_named)
         owners, members = members_of(self._pair_offsets, entities[few])
@@ -140,30 +138,30 @@ class PairCounter:
 
 
 def _found(values: Int64s, wanted: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
-    """Look numbers up among others, which are sorted."""
+    """Look up numbers in sorted values."""
     places = np.minimum(np.searchsorted(values, wanted), values.size - 1)
     return places, values[places] == wanted
 
 
 def _numbered(pairs: Sequence[tuple[str, str]], entities: PackedTexts) -> tuple[Int64s, Int64s]:
-    """Number the entities of pairs, or say which pair cannot be counted."""
+    """Number the entities of pairs; raise an error for a pair that cannot be counted."""
     if not pairs:
-        raise DataError("there are no pairs to count; give at least one (subject id, object id)")
+        raise DataError("no pairs to count; give at least one (subject id, object id)")
     wanted = list(dict.fromkeys(chain.from_iterable(pairs)))
-    # Without a Python string for each entity of the table.
+    # Without a Python string per entity of the table.
     found = pc.index_in(entities.to_arrow(), pa.array(wanted, pa.large_string()))
     places = np.flatnonzero(found.is_valid()).tolist()
     numbers = dict(zip((wanted[k] for k in found.drop_null().to_pylist()), places, strict=True))
     for first, second in pairs:
         if first == second:
             raise DataError(
-                f"the pair of {shown(first)} with itself cannot be counted; leave it out (`pairs`)"
+                f"the pair of {shown(first)} with itself cannot be counted; omit it (`pairs`)"
             )
         for entity in (first, second):
             if entity not in numbers:
                 raise DataError(
-                    f"the pair {shown((first, second))} needs names of {shown(entity)}, and "
-                    "the table has none"
+                    f"the pair {shown((first, second))} needs names of {shown(entity)}, which the "
+                    "table lacks"
                 )
     both = np.array([(numbers[a], numbers[b]) for a, b in pairs], dtype=np.int64)
     return both[:, 0], both[:, 1]

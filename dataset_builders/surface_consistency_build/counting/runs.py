@@ -1,7 +1,7 @@
-"""Counting a corpus in shards, each of which counts once however often it is started.
+"""Count a corpus in shards, each of which is counted only once.
 
-The plan of a run holds the files with their sizes and times, the shards, the digests of what is
-counted and every rule.
+The plan of a run contains the files with their sizes and times, the shards, the digests of the
+counted names and all rules.
 """
 
 import heapq
@@ -50,50 +50,52 @@ _SMALLEST_PART: Final = 1 << 20
 
 
 class CorpusSettings(Settings):
-    """Which documents are counted."""
+    """Documents to count."""
 
     corpus: tuple[str, ...] = Field(strict=False, min_length=1)
-    """Files, folders and patterns of documents: lines of JSON, text, or Parquet; packed or not."""
+    """Files, folders and patterns of documents: lines of JSON, text, or Parquet; compressed or
+    not."""
 
     text_field: str = "text"
     """Field or column of the text."""
 
     id_field: str | None = None
-    """Field by which documents are drawn; by file name and place by default."""
+    """Field by which documents are drawn; by default the file name and position."""
 
     sample: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Share of the documents that is read, drawn one by one."""
+    """Proportion of the documents to read; each document is drawn independently."""
 
     sample_seed: int = 0
-    """Seed of the sample."""
+    """Random seed of the sample."""
 
     allow_truncated: bool = False
-    """Whether what comes before the place where a packed file is cut off is counted."""
+    """Count the data before the place at which a compressed file is cut off."""
 
     shards: int | None = Field(default=None, ge=1)
-    """Parts that are counted apart; by the size of the corpus and the cores by default."""
+    """Number of parts that are counted separately; by default it depends on the size of the corpus
+    and the cores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountResult:
-    """What a merged run counted."""
+    """Result of a merged run."""
 
     folder: Path
     """The folder with the tables."""
 
     counted: dict[str, int]
-    """How many names, occurrences or n-grams."""
+    """Numbers of names, occurrences or n-grams."""
 
     report: ReadReport
-    """What was read, and what was wrong with it."""
+    """Report of the documents that were read, and of their faults."""
 
 
 class CountRun(Job):
-    """A run of counting; `plan` starts one or goes on with it, `open` reads its plan.
+    """A run of counting; `plan` starts or resumes a run, `open` reads its plan.
 
     Args:
         folder: Its folder.
-        manifest: Content of its manifest.
+        manifest: Contents of its manifest.
     """
 
     noun = "count"
@@ -110,22 +112,23 @@ class CountRun(Job):
         *,
         shard: int | None = None,
     ) -> Self:
-        """Plan a run, or take up the one that is there.
+        """Plan a run, or resume the existing one.
 
         Args:
-            folder: The folder; made if it is not there.
-            task: What is counted.
-            corpus: Where.
-            shard: The only shard that is counted now, if there is one: where the run is there and
-                of the same `corpus`, its other files are not looked at.
+            folder: The folder; created if it does not exist.
+            task: The task of counting.
+            corpus: The corpus.
+            shard: The only shard to count now, if given: if the run exists and has the same
+                `corpus`, its other files are not checked.
 
         Returns:
             The run.
 
         Raises:
-            RunError: If the folder holds a run of another plan; names what differs.
-            SourceNotFoundError: If there are no documents.
-            DataError: If the folder is a file, or holds other things.
+            RunError: If the folder contains a run of another plan; the message lists the
+                differences.
+            SourceNotFoundError: If the corpus has no documents.
+            DataError: If the folder is a file, or contains other files.
         """
 
         def make_plan(before: Self | None) -> dict[str, Any]:
@@ -144,20 +147,21 @@ class CountRun(Job):
     def plan_documents(
         cls, folder: str | os.PathLike[str], task: CountTask, *, shards: int
     ) -> Self:
-        """Plan a run over documents that steps of a `datatrove` pipeline give to `CountStep`.
+        """Plan a run over documents that a `datatrove` pipeline passes to `CountStep`.
 
         Args:
-            folder: The folder; made if it is not there.
-            task: What is counted.
-            shards: Tasks of the executor: each counts the documents that it is given as one shard.
+            folder: The folder; created if it does not exist.
+            task: The task of counting.
+            shards: Number of tasks of the executor: each counts its documents as one shard.
 
         Returns:
-            The run. What the readers and filters before the step are is theirs to keep the same:
-            the plan holds none of it.
+            The run. The plan does not contain the readers and filters before the step; the caller
+            must not change them.
 
         Raises:
-            RunError: If the folder holds a run of another plan; names what differs.
-            DataError: If the folder is a file, or holds other things.
+            RunError: If the folder contains a run of another plan; the message lists the
+                differences.
+            DataError: If the folder is a file, or contains other files.
             ValueError: If `shards` is below 1.
         """
         if shards < 1:
@@ -170,11 +174,11 @@ class CountRun(Job):
 
     @cached_property
     def task(self) -> CountTask:
-        """What is counted."""
+        """The task of counting."""
         task: CountTask = _TASKS[self.manifest["kind"]].load(self.folder, self.planned["task"])
         if task.describe() != self.planned["task"]:
             raise RunError(
-                f"{self.folder / 'inputs'} was changed since the run was planned; count anew in "
+                f"{self.folder / 'inputs'} was changed since the run was planned; count again in "
                 "another folder"
             )
         return task
@@ -184,50 +188,50 @@ class CountRun(Job):
 
         Args:
             shard: Its number from 0.
-            documents: The texts of the shard, for a run of `plan_documents`, and for it alone.
+            documents: The texts of the shard, only for a run of `plan_documents`.
 
         Returns:
             Whether it was counted now; False if it was done before.
 
         Raises:
-            ValueError: If there is no such shard.
-            RunError: If a file of the corpus changed since the plan, or the shard that is
-                there belongs to another plan; names it.
+            ValueError: If the shard does not exist.
+            RunError: If a file of the corpus changed since the plan, or the existing shard belongs
+                to another plan; the message contains the file.
             RunError: If another process counts the shard.
-            DataError: If a file cannot be read; names it. If documents are given that the plan
-                reads itself, or none where it has none.
+            DataError: If a file cannot be read; the message contains it. Also if documents are
+                given for a plan that reads them, or are missing for a plan that does not.
         """
         if self.planned.get("is_given", False) != (documents is not None):
             raise DataError(
-                f"{self.folder} holds the plan of a count that reads its documents itself; put no "
-                "reader before it, or plan one of documents that are given (`plan_documents`)"
+                f"{self.folder} contains the plan of a count that reads its documents; remove the "
+                "reader before it, or plan a count of given documents (`plan_documents`)"
                 if documents is not None
-                else f"{self.folder} holds the plan of a count of documents that are given; put a "
-                "reader before its step, or plan one of files (`plan`)"
+                else f"{self.folder} contains the plan of a count of given documents; put a reader "
+                "before its step, or plan a count of files (`plan`)"
             )
         return self.do(shard, lambda number: self._count(number, documents))
 
     def run_all(self, *, n_workers: int | None = None) -> int:
-        """Count all shards that are not done, on all cores.
+        """Count all unfinished shards, on all cores.
 
         Args:
-            n_workers: Processes at most; None for one a core.
+            n_workers: Maximum number of processes; None for one per core.
 
         Returns:
             Shards counted now.
 
         Raises:
-            RunError: If a process was killed; start again to count the rest.
+            RunError: If a process was killed; run again to count the rest.
             RunError: As `run`.
             DataError: As `run`.
         """
         if self.missing():
-            # Before the processes are forked, which then share the tables.
+            # Built before the processes are forked, which then share the tables.
             self.task.counter()
         return self.do_all(self._count, n_workers=n_workers)
 
     def reader(self, shard: int) -> DocumentReader:
-        """Read the documents of a shard.
+        """Return a reader of the documents of a shard.
 
         Args:
             shard: Its number from 0.
@@ -242,17 +246,17 @@ class CountRun(Job):
         )
 
     def merge(self) -> CountResult:
-        """Add all shards and write the tables.
+        """Add the counts of all shards and write the tables.
 
         Returns:
-            What was counted.
+            The result.
 
         Raises:
-            DataError: If a shard is not done, or its file is broken; names it.
-            RunError: If a shard belongs to another plan; names it.
+            DataError: If a shard is not counted, or its file is damaged; the message contains it.
+            RunError: If a shard belongs to another plan; the message contains it.
 
         Warns:
-            SurfaceConsistencyWarning: If there were no documents.
+            SurfaceConsistencyWarning: If the corpus has no documents.
         """
         report = ReadReport()
         totals: dict[str, Any] = {}
@@ -273,7 +277,7 @@ class CountRun(Job):
 
     @classmethod
     def named(cls, plan: Mapping[str, Any]) -> Mapping[str, object]:
-        """Name everything that a plan says; see `Job.named`."""
+        """Return the settings of a plan by name; see `Job.named`."""
         names = {"number of shards": len(plan["shards"]), "Unicode": plan["unicode"]}
         names |= {f"file {item['path']}": item for item in plan["files"]} | plan["documents"]
         for name, value in plan["task"].items():
@@ -293,16 +297,16 @@ class CountRun(Job):
         return ShardResult(counter.state(), {"report": asdict(reader.report)})
 
     def _check_files(self, shard: int) -> None:
-        """Refuse files that changed since the plan."""
+        """Reject files that changed since the plan."""
         for number in sorted({part[0] for part in self.planned["shards"][shard]}):
             stamp = self.planned["files"][number]
             path = Path(stamp["path"])
             if not path.is_file():
-                raise SourceNotFoundError(f"{path} is gone since the run was planned; restore it")
+                raise SourceNotFoundError(f"{path} was deleted after the plan was made; restore it")
             if file_stamp(path) != stamp:
                 raise RunError(
                     f"{path} changed since the run was planned (size {stamp['n_bytes']:,}, now "
-                    f"{path.stat().st_size:,} bytes, or its time); restore it, or count anew in "
+                    f"{path.stat().st_size:,} bytes, or its time); restore it, or count again in "
                     "another folder"
                 )
 
@@ -310,7 +314,7 @@ class CountRun(Job):
 def _make_plan(
     task: CountTask, corpus: CorpusSettings, n_shards: int | None, known: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write down everything that counts depend on, with files and shards that are known if so."""
+    """Return the inputs of the counts, with the known files and shards if there are any."""
     named = [os.path.abspath(path) for path in corpus.corpus]
     if known.get("corpus") == named and n_shards == len(known["shards"]):
         shared = {name: known[name] for name in ("files", "shards")}
@@ -320,7 +324,7 @@ def _make_plan(
 
 
 def _plan_of(task: CountTask, corpus: CorpusSettings, shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Write down everything that counts depend on besides the files and their shards."""
+    """Return the inputs of the counts, except the files and their shards."""
     return {
         "task": task.describe(),
         "documents": {
@@ -336,7 +340,7 @@ def _plan_of(task: CountTask, corpus: CorpusSettings, shared: Mapping[str, Any])
 
 
 def _shared_out_files(corpus: Sequence[str], n_shards: int | None) -> dict[str, Any]:
-    """List the files of a corpus, and share them out."""
+    """List the files of a corpus, and assign them to shards."""
     files = corpus_files(corpus)
     described = [file_stamp(path) for path in files]
     sizes = [item["n_bytes"] for item in described]
@@ -348,7 +352,7 @@ def _shared_out_files(corpus: Sequence[str], n_shards: int | None) -> dict[str, 
 
 
 def _share_out(files: Sequence[Path], sizes: Sequence[int], n: int) -> list[list[list[int | None]]]:
-    """Share files out to shards of about equal size, large plain ones in parts."""
+    """Assign files to shards of about equal size, and split large uncompressed files."""
     parts: list[tuple[int, int, int, int | None]] = []
     target = max(_SMALLEST_PART, math.ceil(sum(sizes) / n))
     for number, (path, size) in enumerate(zip(files, sizes, strict=True)):
@@ -369,7 +373,7 @@ def _share_out(files: Sequence[Path], sizes: Sequence[int], n: int) -> list[list
 
 
 def _n_row_groups(path: Path) -> int:
-    """Count the row groups of a Parquet file; 1 for what is none, which the reader refuses."""
+    """Count the row groups of a Parquet file; 1 for other files, which the reader rejects."""
     try:
         with open_parquet(path, groups=slice(0)) as file:
             return int(file.num_row_groups)
@@ -378,25 +382,26 @@ def _n_row_groups(path: Path) -> int:
 
 
 class _Step:
-    """A step of a `datatrove` pipeline that knows its run: local, on Slurm or Ray."""
+    """A step of a `datatrove` pipeline with the folder of its run: local, on Slurm or Ray."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.path.abspath(folder)
-        """Folder of the run; absolute, since tasks start elsewhere."""
+        """Folder of the run; absolute, because tasks start in other folders."""
 
     def __repr__(self) -> str:
-        """Name the step in the log."""
+        """Return the name of the step in the log."""
         return f"{type(self).__name__}: {self.folder}"
 
 
 class CountStep(_Step):
-    """Counts the shards of a plan that fall to a task; a step for a `datatrove` executor.
+    """Counts the shards of a plan that belong to a task; a step for a `datatrove` executor.
 
-    Plan the run once, in a folder that all tasks reach. One of `CountRun.plan` reads its files
-    itself: the plan says what the shards are, not the number of tasks, and a task counts those
-    whose number leaves its rank over. One of `CountRun.plan_documents` counts what the steps before
-    it give: any reader (Parquet on a hub, S3, WARC), with filters behind it. A pipeline that is
-    started again counts each shard once, and the merge refuses to add up what is not whole.
+    Plan the run once, in a folder that all tasks can access. A run of `CountRun.plan` reads its
+    files: the plan defines the shards, whatever the number of tasks, and a task counts the shards
+    whose number modulo the number of tasks is its rank. A run of `CountRun.plan_documents` counts
+    the documents of the steps before it: any reader (Parquet on a hub, S3, WARC), followed by
+    filters. A pipeline that is started again counts each shard once, and the merge rejects
+    incomplete counts.
 
     Args:
         folder: Folder of the planned run.
@@ -424,8 +429,8 @@ class CountStep(_Step):
         """Count the shards of a task.
 
         Args:
-            data: Documents of the step before, with their `text`; none where the plan reads its
-                files itself.
+            data: Documents of the step before, with their `text`; empty if the plan reads its
+                files.
             rank: Number of this task.
             world_size: Number of tasks.
 
@@ -433,8 +438,8 @@ class CountStep(_Step):
             No documents.
 
         Raises:
-            DataError: As `CountRun.run`, or if there are not as many tasks as shards of documents
-                that are given.
+            DataError: As `CountRun.run`, or if the number of tasks is not the number of shards of
+                given documents.
             RunError: As `CountRun.run`.
         """
         run = CountRun.open(self.folder)
@@ -443,7 +448,7 @@ class CountStep(_Step):
         if is_given and world_size != run.n_shards:
             raise DataError(
                 f"{self.folder}: the plan has {run.n_shards} shards, one for the documents of each "
-                f"task, and there are {world_size} tasks; start as many tasks as shards"
+                f"task, but there are {world_size} tasks; start one task per shard"
             )
         texts = None if documents is None else (document.text for document in documents)
         shards = (rank,) if is_given else range(rank, run.n_shards, world_size)
@@ -453,7 +458,7 @@ class CountStep(_Step):
 
 
 class MergeStep(_Step):
-    """Adds all shards and writes the tables, in the first task; a step for a `datatrove` executor.
+    """Adds the counts of all shards and writes the tables, in the first task, for `datatrove`.
 
     Args:
         folder: Folder of the run.
@@ -462,10 +467,10 @@ class MergeStep(_Step):
     def __call__(
         self, data: Iterable[object] | None, rank: int = 0, world_size: int = 1
     ) -> Iterator[object]:
-        """Merge, in the first task.
+        """Merge the shards, in the first task.
 
         Args:
-            data: Documents of the step before; there must be none.
+            data: Documents of the step before; must be empty.
             rank: Number of this task.
             world_size: Number of tasks.
 
@@ -473,12 +478,12 @@ class MergeStep(_Step):
             No documents.
 
         Raises:
-            DataError: If a step before this one gives documents, or a shard is not counted yet.
+            DataError: If a step before this one passes documents, or a shard is not counted yet.
             RunError: As `CountRun.merge`.
         """
         if _first_seen(data) is not None:
             raise DataError(
-                f"{type(self).__name__} adds what {CountStep.__name__} counted; put no reader "
+                f"{type(self).__name__} adds the counts of {CountStep.__name__}; remove the reader "
                 "before it"
             )
         if rank == 0:
@@ -487,7 +492,7 @@ class MergeStep(_Step):
 
 
 def _first_seen(data: Iterable[Any] | None) -> Iterable[Any] | None:
-    """Return documents, or None where there are none: executors give an empty stream, too."""
+    """Return documents, or None for an empty stream, which executors also pass."""
     stream = iter(data or ())
     first = next(stream, None)
     return None if first is None else chain((first,), stream)

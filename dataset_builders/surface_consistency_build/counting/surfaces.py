@@ -1,4 +1,4 @@
-"""The names that are counted: which entity has which, and in what role."""
+"""Table of the names to count, with their entities and roles."""
 
 import os
 import unicodedata
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from surface_consistency.schemas import QuestionRealization
 
 SurfaceRole = Literal["canonical", "redirect", "alias", "answer", "blocker"]
-"""What a name is to its entity; a "blocker" is counted only to keep shorter names out of it."""
+"""Role of a name for its entity; a "blocker" is counted only to exclude shorter names inside it."""
 
 SURFACE_ROLES: Final[tuple[str, ...]] = get_args(SurfaceRole)
 """The roles."""
@@ -44,7 +44,7 @@ _FILE: Final = "names.arrow"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """Row by row: number of the entity, of the name, and of the role."""
+    """Per row: number of the entity, of the name, and of the role."""
 
     entity: npt.NDArray[np.int32]
     key: npt.NDArray[np.int32]
@@ -53,10 +53,10 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class SurfaceTable:
-    """Names of entities; a name that several entities have is counted once and shared.
+    """Names of entities; a name of several entities is counted once and shared.
 
-    Names are stripped, runs of white space become one space, and the form is NFC. Make a table by
-    `from_records`, `from_frame`, `from_questions` or `read`.
+    Names are stripped, runs of white space become one space, and the form is NFC. Create a table
+    with `from_records`, `from_frame`, `from_questions` or `read`.
 
     Examples:
         >>> table = SurfaceTable.from_records(
@@ -76,14 +76,14 @@ class SurfaceTable:
     """Distinct (entity, name, role), in order of appearance."""
 
     n_repeated: int = 0
-    """Rows that were given more than once, and kept once."""
+    """Number of repeated rows, which are kept once."""
 
     folder: Path | None = None
-    """Where it is saved, with what `SurfaceCounter.save` wrote."""
+    """Folder in which it is saved, with the files of `SurfaceCounter.save`."""
 
     @classmethod
     def from_records(cls, rows: Iterable[Sequence[str] | Mapping[str, Any]]) -> Self:
-        """Make a table of rows.
+        """Make a table from rows.
 
         Args:
             rows: (entity_id, surface, role), or mappings with these keys; without a role the name
@@ -94,19 +94,19 @@ class SurfaceTable:
 
         Raises:
             ColumnNotFoundError: If a mapping lacks entity_id or surface.
-            DataError: If there is no row, a name is empty, blank or holds a control character or
-                half a character, an entity id is empty or holds half a character, or a role is
-                none; names the row.
+            DataError: If `rows` is empty; if a name is empty, blank or contains a control character
+                or a lone surrogate; if an entity id is empty or contains a lone surrogate; or if a
+                role is unknown. The message contains the row.
         """
         return _table(cls, _chunked(_checked(n, *_cells(n, row)) for n, row in enumerate(rows, 1)))
 
     @classmethod
     def from_frame(cls, frame: "pd.DataFrame | pa.Table") -> Self:
-        """Make a table of a frame, without a Python string for each name at once.
+        """Make a table from a frame, without a Python string for each name in memory.
 
         Args:
-            frame: Columns entity_id and surface, and role if there is one. A `pyarrow.Table` of
-                ten million names takes little more than their bytes.
+            frame: Columns entity_id and surface, and role if there is one. A `pyarrow.Table` of ten
+                million names needs little more memory than their bytes.
 
         Returns:
             The table.
@@ -118,7 +118,7 @@ class SurfaceTable:
         table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame)
         if missing := [name for name in _COLUMNS[:2] if name not in table.column_names]:
             raise ColumnNotFoundError(
-                f"the table of names has no column {' and no '.join(missing)}; it has "
+                f"the table of names lacks the column {' and '.join(missing)}; it has "
                 f"{', '.join(table.column_names)}"
             )
         columns = [name for name in _COLUMNS if name in table.column_names]
@@ -126,18 +126,18 @@ class SurfaceTable:
 
     @classmethod
     def from_questions(cls, questions: "Iterable[QuestionRealization]") -> Self:
-        """Take every name that questions ask with, know of, or accept as an answer.
+        """Make a table of all names in questions: used names, other names, and accepted answers.
 
         Args:
-            questions: Questions; each wording of a fact brings the same names.
+            questions: Questions; all wordings of a fact have the same names.
 
         Returns:
-            The table: the names asked with as "canonical" and "redirect", other names of the
+            The table: names used in the questions as "canonical" and "redirect", other names of the
             subject as "alias", names of the object and the accepted answers as "answer". The id of
-            an entity is its Wikidata item, else its name.
+            an entity is its Wikidata item, or else its name.
 
         Raises:
-            DataError: If there are no questions, or a name is empty.
+            DataError: If `questions` is empty, or a name is empty.
         """
 
         def rows() -> Iterator[tuple[str, str, int]]:
@@ -163,11 +163,11 @@ class SurfaceTable:
             The table.
 
         Raises:
-            SourceNotFoundError: If there is no such file.
-            DataError: If it is no such table.
+            SourceNotFoundError: If the file does not exist.
+            DataError: If the file is not such a table.
         """
         if not Path(path).is_file():
-            raise SourceNotFoundError(f"no table of names {path}; check the path")
+            raise SourceNotFoundError(f"table of names {path} not found; check the path")
         try:
             file = open_parquet(Path(path))
             given = [name for name in _COLUMNS if name in file.schema_arrow.names]
@@ -188,7 +188,7 @@ class SurfaceTable:
         write_parquet(path, self.to_arrow())
 
     def save(self, folder: Path) -> None:
-        """Write the table to a folder, from which `open` maps it.
+        """Write the table to a folder, for `open`.
 
         Args:
             folder: The folder; it must exist.
@@ -199,7 +199,7 @@ class SurfaceTable:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open what `save` wrote without reading it; processes of a machine share its memory.
+        """Map the files of `save` into memory, which processes of a machine share.
 
         Args:
             folder: The folder.
@@ -208,7 +208,7 @@ class SurfaceTable:
             The table.
 
         Raises:
-            DataError: If there is no such table, or it is broken; names the file.
+            DataError: If the table is missing or damaged; the message contains the file.
         """
         parts = map_arrays(folder / _FILE)
         keys, entities = PackedTexts(parts[0], parts[1]), PackedTexts(parts[2], parts[3])
@@ -241,13 +241,13 @@ class SurfaceTable:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the rows: equal digests are equal tables."""
+        """SHA-256 of the rows; tables with equal digests are equal."""
         rows = self.rows
         return arrays_digest(self.keys, self.entities, rows.entity, rows.key, rows.role)
 
     @cached_property
     def owners(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Entities of each name: where they begin, shape `(n_keys + 1,)`, and their numbers."""
+        """Entities of each name: offsets of shape `(n_keys + 1,)`, and numbers of the entities."""
         if len(self) == self.n_keys:
             # Names are numbered in order of appearance.
             return np.arange(self.n_keys + 1), self.rows.entity
@@ -257,20 +257,20 @@ class SurfaceTable:
 
     @cached_property
     def named(self) -> tuple[npt.NDArray[np.int64], ...]:
-        """Name, entity and first row of each distinct (name, entity) that is no mere blocker."""
+        """Name, entity and first row of each distinct (name, entity) that is not only a blocker."""
         rows = np.flatnonzero(self.rows.role != SURFACE_ROLES.index("blocker"))
         code = self.rows.key[rows].astype(np.int64) * self.n_entities + self.rows.entity[rows]
         pairs, first = np.unique(code, return_index=True)
         return pairs // self.n_entities, pairs % self.n_entities, rows[first]
 
     def diagnose(self) -> "pd.DataFrame":
-        """Say which names cannot be taken at their count.
+        """Flag names whose counts may be misleading.
 
         Returns:
-            One row a name with surface, n_entities and flags: "shared" (several entities have it),
-            "single_token" (one word), "short" (up to two characters), "no_letter", "lower_case" (no
-            capital in a script that has them: perhaps a common word), "punctuation_end", and
-            "inside_longer" (a whole-word part of another name of the table).
+            One row per name with surface, n_entities and flags: "shared" (several entities have
+            it), "single_token" (one word), "short" (up to two characters), "no_letter",
+            "lower_case" (no capital in a script that has them: perhaps a common word),
+            "punctuation_end", and "inside_longer" (a whole-word part of another name of the table).
         """
         import pandas as pd
 
@@ -293,38 +293,38 @@ _Row = tuple[str, str, int]
 
 
 def _numbered(chunks: list[pa.Array]) -> tuple[PackedTexts, npt.NDArray[np.int32]]:
-    """Return the distinct strings of some chunks, in order of appearance, and each one's number."""
+    """Return the distinct strings of chunks, in order of appearance, and each string's number."""
     coded = pa.chunked_array(chunks, type=pa.large_string()).dictionary_encode()
     chunks.clear()
-    # The chunks share the dictionary of all.
+    # The chunks share one dictionary.
     numbers = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
     distinct = coded.chunk(coded.num_chunks - 1).dictionary
     return PackedTexts.from_arrow(distinct), numbers.astype(np.int32, copy=False)
 
 
 def _cells(number: int, row: Sequence[str] | Mapping[str, Any]) -> Sequence[object]:
-    """Return entity, name and perhaps role of a row."""
+    """Return entity, name and, if given, role of a row."""
     if not isinstance(row, Mapping):
         return row
     if missing := [name for name in _COLUMNS[:2] if name not in row]:
         raise ColumnNotFoundError(
-            f"row {number} has no {' and no '.join(missing)}; it has "
+            f"row {number} lacks {' and '.join(missing)}; it has "
             f"{', '.join(map(str, row)) or 'nothing'}"
         )
     return row["entity_id"], row["surface"], row.get("role", "alias")
 
 
 def _chunked(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
-    """Take rows some at a time."""
+    """Yield rows in lists of limited length."""
     while chunk := list(islice(rows, _CHUNK)):
         yield chunk
 
 
 def _checked_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[_Row]]:
-    """Check columns, a batch at a time."""
+    """Check columns, one batch at a time."""
     done = 0
     for batch in batches:
-        # By name: Parquet gives columns in the order of the file.
+        # By name, because Parquet returns columns in the order of the file.
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         given = columns.get("role", ["alias"] * batch.num_rows)
         rows = zip(columns["entity_id"], columns["surface"], given, strict=True)
@@ -340,7 +340,7 @@ def _table(kind: type[_Table], chunks: Iterable[list[_Row]]) -> _Table:
         name_chunks.append(pa.array([row[1] for row in rows], pa.large_string()))
         roles.append(np.array([row[2] for row in rows], dtype=np.uint8))
     if not sum(map(len, roles)):
-        raise DataError("there are no names to count; give at least one row")
+        raise DataError("no names to count; give at least one row")
     entities, entity = _numbered(entity_chunks)
     names, key = _numbered(name_chunks)
     role = np.concatenate(roles)
@@ -355,10 +355,10 @@ def _table(kind: type[_Table], chunks: Iterable[list[_Row]]) -> _Table:
 
 
 def _checked(number: int, entity: object, surface: object, role: object = "alias") -> _Row:
-    """Check a row and bring its name into the form that is counted."""
+    """Check a row and convert its name to the form for counting."""
     if not (isinstance(entity, str) and entity.strip()):
         raise DataError(f"row {number}: entity_id must be a text, got {shown(entity)}")
-    refuse_half_characters(f"row {number}", entity)
+    reject_lone_surrogates(f"row {number}", entity)
     if role not in SURFACE_ROLES:
         raise DataError(
             f"row {number}: role must be one of {', '.join(SURFACE_ROLES)}, got {shown(role)}"
@@ -368,39 +368,36 @@ def _checked(number: int, entity: object, surface: object, role: object = "alias
     name = counted_name(surface)
     if not name:
         raise DataError(
-            f"row {number}: the surface of {shown(entity)} is empty ({shown(surface)}); leave "
-            "the row out"
+            f"row {number}: the surface of {shown(entity)} is empty ({shown(surface)}); omit the "
+            "row"
         )
     if not name.isprintable() and any(
         unicodedata.category(character) in {"Cc", "Cs"} for character in name
     ):
         raise DataError(
-            f"row {number}: the surface {shown(surface)} holds a control character or half a "
-            "character; "
-            "mend it or leave the row out"
+            f"row {number}: the surface {shown(surface)} contains a control character or a lone "
+            "surrogate; correct or omit the row"
         )
     return entity, name, SURFACE_ROLES.index(str(role))
 
 
-def refuse_half_characters(place: object, *texts: str) -> None:
-    """Refuse texts that no file can hold.
+def reject_lone_surrogates(place: object, *texts: str) -> None:
+    """Reject texts that cannot be stored in a file.
 
     Args:
-        place: Where they stand, for the message.
+        place: Place of the texts, for the message.
         texts: The texts.
 
     Raises:
-        DataError: If one holds a surrogate without its other half; names the place.
+        DataError: If a text contains a lone surrogate; the message contains the place.
     """
     for text in texts:
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise DataError(
-                f"{place}: {shown(text)} holds half a character; mend it, or leave it out"
-            )
+            raise DataError(f"{place}: {shown(text)} contains a lone surrogate; correct or omit it")
 
 
 def _flags(name: str, n_entities: int, is_inside: bool) -> tuple[str, ...]:
-    """Name what is unsafe about a name."""
+    """Return the flags of a name."""
     found = {
         "shared": n_entities > 1,
         "single_token": " " not in name,

@@ -1,4 +1,4 @@
-"""The tables of a count: names, entities, pairs, n-grams, and instances for the analysis."""
+"""Make the tables of a count: names, entities, pairs, n-grams, and instances for the analysis."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Int64s = npt.NDArray[np.int64]
 
 MEASURES: Final = ("longest", "bounded")
-"""Counts that an entity's and a name's frequency are made of, where nothing is linked."""
+"""Counts that give the frequencies of entities and names, if nothing is linked."""
 
 _COMMON_WORD: Final = 3
 _COUNT: Final = pa.int64()
@@ -25,19 +25,19 @@ _COUNT: Final = pa.int64()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MentionCounts:
-    """Linked mentions of the rows of a table and of its entities; None where not counted."""
+    """Linked mentions of the rows of a table and of its entities; None if not counted."""
 
     linked_mentions: Int64s | None = None
-    """Mentions of each row's entity under its name, shape `(len(table),)`."""
+    """Mentions of each row's entity by its name, shape `(len(table),)`."""
 
     linked_documents: Int64s | None = None
-    """Documents with such a mention."""
+    """Number of documents with such a mention."""
 
     entity_linked: Int64s | None = None
-    """Mentions of each entity under any name, of the table or not, shape `(n_entities,)`."""
+    """Mentions of each entity by any name, in the table or not, shape `(n_entities,)`."""
 
     entity_linked_documents: Int64s | None = None
-    """Documents with such a mention."""
+    """Number of documents with such a mention."""
 
 
 def surface_table(
@@ -47,20 +47,20 @@ def surface_table(
     n_folded: Int64s | None = None,
     mentions: MentionCounts | None = None,
 ) -> pa.Table:
-    """Write the counts of names, one row an entity, name and role.
+    """Make the table of the counts of names, one row per entity, name and role.
 
     Args:
         table: The names.
         counts: Their counts.
-        n_folded: Occurrences of each name without regard to case, where they were counted.
+        n_folded: Occurrences of each name without regard to case, if they were counted.
         mentions: Counts of linked mentions.
 
     Returns:
         entity_id, surface, key_id, role, is_canonical, n_bounded, n_longest, n_documents, n_folded,
-        n_entities, flags (see `SurfaceTable.diagnose`; "common_word" where three times as many
-        occurrences are spelled with other capitals), and linked_mentions and linked_documents,
-        which are null unless mentions are linked. The count of a name that several entities have is
-        in the row of each.
+        n_entities, flags (see `SurfaceTable.diagnose`; "common_word" if three times as many
+        occurrences have other capitals), and linked_mentions and linked_documents, which are null
+        unless mentions are linked. The count of a name that several entities share is in the row of
+        each entity.
     """
     key = table.rows.key
     diagnosis = table.diagnose()
@@ -95,7 +95,7 @@ def surface_table(
 def entity_table(
     table: SurfaceTable, counts: Counts, *, mentions: MentionCounts | None = None
 ) -> pa.Table:
-    """Write the counts of entities.
+    """Make the table of the counts of entities.
 
     Args:
         table: The names.
@@ -103,10 +103,10 @@ def entity_table(
         mentions: Counts of linked mentions.
 
     Returns:
-        entity_id, n_surfaces (distinct names but blockers), n_surfaces_seen (of those with an
+        entity_id, n_surfaces (distinct names except blockers), n_surfaces_seen (those with an
         occurrence), entity_documents, entity_longest, entity_bounded, and entity_linked and
-        entity_linked_documents, which are null unless mentions are linked. An entity all of whose
-        names are blockers has no row.
+        entity_linked_documents, which are null unless mentions are linked. An entity with only
+        blockers has no row.
     """
     linked = MentionCounts() if mentions is None else mentions
     n_surfaces = _summed(table, np.ones(table.n_keys, dtype=np.int64))
@@ -126,7 +126,7 @@ def entity_table(
 
 
 def pair_table(pairs: tuple[tuple[str, str], ...], counts: PairCounts) -> pa.Table:
-    """Write the counts of pairs.
+    """Make the table of the counts of pairs.
 
     Args:
         pairs: (subject id, object id).
@@ -154,22 +154,21 @@ def instance_table(
     *,
     mentions: MentionCounts | None = None,
 ) -> "pd.DataFrame":
-    """Give each surface instance its frequencies, as `metrics.frequency_analysis` takes them.
+    """Make the table of the frequencies of instances, as `metrics.frequency_analysis` accepts it.
 
     Args:
-        instances: Rows as `instance_rows` lists them.
-        table: The names; it holds the surfaces of the instances.
+        instances: Rows as returned by `instance_rows`.
+        table: The names, including the surfaces of the instances.
         counts: Their counts.
-        pairs: Rows of `pair_table`, where pairs were counted.
+        pairs: Rows of `pair_table`, if pairs were counted.
         mentions: Counts of linked mentions.
 
     Returns:
-        For each instance and measure ("longest", "bounded", and "linked" where mentions
-        are linked) a row: item, surface_id, subject_id, is_canonical, entity_frequency (all
-        names of the subject), surface_frequency (this one), others_frequency (their difference),
-        pair_documents (documents that name subject and object; null where pairs were not counted),
-        pageviews (of the subject, null where unknown) and measure. Analyse one measure, or
-        by="measure".
+        One row per instance and measure ("longest", "bounded", and "linked" if mentions are
+        linked): item, surface_id, subject_id, is_canonical, entity_frequency (all names of the
+        subject), surface_frequency (this name), others_frequency (their difference), pair_documents
+        (documents that name subject and object; null if pairs were not counted), pageviews (of the
+        subject, null if unknown) and measure. Analyse one measure, or use by="measure".
     """
     return _instances(instances, table, _measured(table, counts, mentions), pairs)
 
@@ -177,21 +176,21 @@ def instance_table(
 def linked_instances(
     instances: "pd.DataFrame", table: SurfaceTable, mentions: MentionCounts
 ) -> "pd.DataFrame":
-    """Give each surface instance the linked mentions of its entity and of its name.
+    """Make the table of the linked mentions of each instance's entity and name.
 
     Args:
-        instances: Rows as `instance_rows` lists them.
-        table: The names; it holds the surfaces of the instances.
+        instances: Rows as returned by `instance_rows`.
+        table: The names, including the surfaces of the instances.
         mentions: Counts of linked mentions.
 
     Returns:
-        As `instance_table`, with the measure "linked" alone.
+        As `instance_table`, with only the measure "linked".
     """
     return _instances(instances, table, _linked(mentions), None)
 
 
 def linked_tables(table: SurfaceTable, mentions: MentionCounts) -> tuple[pa.Table, pa.Table]:
-    """Write the linked mentions of entities and of names.
+    """Make the tables of the linked mentions of entities and of names.
 
     Args:
         table: The names.
@@ -200,7 +199,7 @@ def linked_tables(table: SurfaceTable, mentions: MentionCounts) -> tuple[pa.Tabl
     Returns:
         One row per entity: entity_id, entity_linked, entity_linked_documents; and one row per
         entity, name and role: entity_id, surface, role, linked_mentions, linked_documents. Numbers
-        of documents are null where the linker names no documents.
+        of documents are null if the linker does not name documents.
     """
     n_entities, n_rows = table.n_entities, len(table)
     entities = pa.table(
@@ -222,7 +221,7 @@ def _instances(
     frequencies: dict[str, tuple[Int64s, Int64s]],
     pairs: pa.Table | None,
 ) -> "pd.DataFrame":
-    """Give each instance the frequencies of its entity and name, a row a measure."""
+    """Make the rows of the frequencies of each instance's entity and name, one per measure."""
     import pandas as pd
 
     keys = {name: number for number, name in enumerate(table.keys)}

@@ -1,4 +1,4 @@
-"""What a run counts: names, with or without pairs of entities, or n-grams."""
+"""Tasks of a run: count names, with or without pairs of entities, or n-grams."""
 
 import hashlib
 import json
@@ -41,45 +41,45 @@ _SEGMENTERS: Final = Plugins("surface_consistency.segmenters", "segmenter")
 
 
 class NameSettings(Settings):
-    """What counts as a name."""
+    """Settings for counting names."""
 
     case: Case = "exact"
     """Whether case distinguishes names (exact) or not (fold)."""
 
     boundary: BoundaryRule = "word"
-    """Which characters may be adjacent to a name: word for scripts with spaces, longest or script
-    for Chinese, Japanese, Thai, Lao, Burmese and Khmer too, substring, or segmented."""
+    """Rule for the characters adjacent to a name: word for scripts with spaces; longest or script
+    also for Chinese, Japanese, Thai, Lao, Burmese and Khmer; substring; or segmented."""
 
     segmenter: str | None = None
     """Function module:attribute from a text to its words, for --boundary segmented."""
 
     folded: bool = False
-    """Whether occurrences are counted without regard to case too, which takes twice as long."""
+    """Also count occurrences without regard to case, which takes twice as long."""
 
 
 class PairSettings(Settings):
-    """What counts as together."""
+    """Settings for counting pairs."""
 
     occurrences: Occurrences = "longest"
-    """Which occurrences name an entity: those that no longer name covers, or all (bounded)."""
+    """Occurrences that name an entity: those outside longer names (longest), or all (bounded)."""
 
 
 class NgramSettings(Settings):
-    """What an n-gram is."""
+    """Settings of n-grams."""
 
     n: int = Field(default=7, ge=1)
-    """Tokens of an n-gram."""
+    """Number of tokens of an n-gram."""
 
     tokenizer: str | None = None
-    """File tokenizer.json of the model, or a folder with one; words between white space by
-    default."""
+    """File tokenizer.json of the model, or a folder with this file; by default words between white
+    space."""
 
 
 class ShardCounter(Protocol):
     """Counts the documents of a shard."""
 
     def feed(self, texts: PackedTexts) -> None:
-        """Count in more documents."""
+        """Count more documents."""
         ...
 
     def state(self) -> State:
@@ -88,7 +88,7 @@ class ShardCounter(Protocol):
 
 
 class NameCounter:
-    """The counters of a name task, fed together."""
+    """The counters of a name task, which count the same documents."""
 
     def __init__(self, task: "NameTask") -> None:
         names = task.settings
@@ -109,7 +109,7 @@ class NameCounter:
             self.folded = SurfaceCounter(task.table, **(options | {"case": "fold"}))
 
     def sibling(self) -> "NameCounter":
-        """Return counters at zero that share the tables of these."""
+        """Return counters at zero that use the tables of these."""
         other = copy(self)
         other.pairs = None if self.pairs is None else self.pairs.sibling()
         other.surfaces = self.surfaces.sibling() if other.pairs is None else other.pairs.surfaces
@@ -117,7 +117,7 @@ class NameCounter:
         return other
 
     def feed(self, texts: PackedTexts) -> None:
-        """Count in more documents."""
+        """Count more documents."""
         self.locate(texts)
 
     def state(self) -> State:
@@ -130,7 +130,7 @@ class NameCounter:
         return state
 
     def locate(self, texts: PackedTexts) -> tuple[PackedTexts, Hits]:
-        """Count in more documents, and tell where names stand."""
+        """Count more documents, and return the positions of names."""
         if self.folded is not None:
             self.folded.feed(texts)
         if self.pairs is not None:
@@ -140,19 +140,19 @@ class NameCounter:
 
 @dataclass(eq=False)
 class NameTask:
-    """Names of entities, and pairs of entities if there are any."""
+    """Task of counting names of entities, and pairs of entities if there are any."""
 
     table: SurfaceTable
     """The names."""
 
     settings: NameSettings = field(default_factory=NameSettings)
-    """What counts as a name."""
+    """Settings for counting names."""
 
     pairs: tuple[tuple[str, str], ...] = ()
-    """(subject id, object id); none to count names alone."""
+    """(subject id, object id); empty to count only names."""
 
     pair_settings: PairSettings = field(default_factory=PairSettings)
-    """What counts as together."""
+    """Settings for counting pairs."""
 
     instances: "pd.DataFrame | None" = None
     """Rows of `instance_rows`, for the table of instances."""
@@ -164,11 +164,11 @@ class NameTask:
 
     @classmethod
     def load(cls, folder: Path, described: Mapping[str, Any]) -> "NameTask":
-        """Read what `save` wrote.
+        """Read the files of `save`.
 
         Args:
             folder: Folder of the run.
-            described: What `describe` returned.
+            described: Result of `describe`.
 
         Returns:
             The task.
@@ -188,24 +188,24 @@ class NameTask:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return settings and digests of what is counted, as JSON."""
-        told: dict[str, Any] = {
+        """Return settings and digests of the task, as JSON."""
+        described: dict[str, Any] = {
             "names": self.settings.model_dump(mode="json"),
             "table": self.table.digest,
         }
         if self.pairs:
-            told["together"] = self.pair_settings.model_dump(mode="json")
-            told["pairs"] = _digest(sorted(self.pairs))
+            described["together"] = self.pair_settings.model_dump(mode="json")
+            described["pairs"] = _digest(sorted(self.pairs))
         if self.instances is not None:
-            told["instances"] = _digest(self.instances.astype(str).to_numpy().tolist())
-        return told
+            described["instances"] = _digest(self.instances.astype(str).to_numpy().tolist())
+        return described
 
     def save(self, folder: Path) -> None:
-        """Write what is counted into the folder of the run."""
+        """Write the task to the folder of the run."""
         inputs = folder / "inputs"
         inputs.mkdir(exist_ok=True)
         self.table.save(inputs)
-        # A segmenter is loaded where it counts.
+        # A segmenter is loaded when it is used.
         if self.settings.segmenter is None:
             built = self.name_counter()
             for counter in (built.surfaces, built.folded):
@@ -217,7 +217,7 @@ class NameTask:
             write_parquet(inputs / "instances.parquet", self.instances)
 
     def counter(self) -> ShardCounter:
-        """Make a counter at zero; what takes long to build is built once."""
+        """Make a counter at zero; tables that are slow to build are built once."""
         return self.name_counter()
 
     def name_counter(self) -> NameCounter:
@@ -226,19 +226,19 @@ class NameTask:
 
     @cached_property
     def _built(self) -> NameCounter:
-        """Counters of the names, whose tables all others share."""
+        """Counters of the names, whose tables all other counters use."""
         return NameCounter(self)
 
     def mentions(self, counts: Counts, totals: State) -> tables.MentionCounts | None:
-        """Tell what was linked; nothing, where names alone are counted."""
+        """Return the linked mentions; None if only names are counted."""
         return None
 
     def write(self, folder: Path, totals: State) -> dict[str, Any]:
-        """Write the tables of the summed states of all shards, and return what was counted."""
-        counts = _taken(Counts, totals)
+        """Write the tables of the summed states of all shards, and return the numbers counted."""
+        counts = _counts_from_totals(Counts, totals)
         pairs: pa.Table | None = None
         if self.pairs:
-            together = _taken(PairCounts, totals)
+            together = _counts_from_totals(PairCounts, totals)
             pairs = tables.pair_table(self.pairs, together)
             write_parquet(folder / "pairs.parquet", pairs)
         linked = self.mentions(counts, totals)
@@ -260,13 +260,13 @@ class NameTask:
 
 @dataclass(eq=False)
 class NgramTask:
-    """The n-grams of test instances."""
+    """Task of counting the n-grams of test instances."""
 
     instances: Mapping[str, str]
     """Texts by the id of their instance."""
 
     settings: NgramSettings = field(default_factory=NgramSettings)
-    """What an n-gram is."""
+    """Settings of n-grams."""
 
     @property
     def kind(self) -> str:
@@ -275,23 +275,23 @@ class NgramTask:
 
     @classmethod
     def load(cls, folder: Path, described: Mapping[str, Any]) -> "NgramTask":
-        """Read what `save` wrote; see `NameTask.load`."""
+        """Read the files of `save`; see `NameTask.load`."""
         texts = json.loads((folder / "inputs" / "instances.json").read_bytes())
         return cls(texts, NgramSettings.model_validate(described["ngrams"]))
 
     def describe(self) -> dict[str, Any]:
-        """Return settings and digests of what is counted, as JSON."""
-        told: dict[str, Any] = {
+        """Return settings and digests of the task, as JSON."""
+        described: dict[str, Any] = {
             "ngrams": self.settings.model_dump(mode="json"),
             "instances": _digest(list(self.instances.items())),
         }
         if self.settings.tokenizer is not None:
             file = _tokenizer_file(self.settings.tokenizer)
-            told["tokenizer"] = hashlib.sha256(file.read_bytes()).hexdigest()
-        return told
+            described["tokenizer"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return described
 
     def save(self, folder: Path) -> None:
-        """Write what is counted into the folder of the run."""
+        """Write the task to the folder of the run."""
         (folder / "inputs").mkdir(exist_ok=True)
         write_json(folder / "inputs" / "instances.json", dict(self.instances), indent=None)
 
@@ -302,7 +302,7 @@ class NgramTask:
         return NgramCounter(self.instances.values(), n=self.settings.n, tokenize=tokenize)
 
     def write(self, folder: Path, totals: State) -> dict[str, Any]:
-        """Write the table of the summed states of all shards, and return what was counted."""
+        """Write the table of the summed states of all shards, and return the numbers counted."""
         counter = self.counter()
         counter.add(totals["counts"])
         counts = counter.result()
@@ -322,7 +322,7 @@ class NgramTask:
 
 
 CountTask = NameTask | NgramTask
-"""What a run counts."""
+"""Task of a run."""
 
 
 class ModelTokenizer:
@@ -332,9 +332,9 @@ class ModelTokenizer:
         place: A file tokenizer.json, or a folder with one.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
+        SourceNotFoundError: If the file does not exist.
         MissingDependencyError: If `tokenizers` is not installed.
-        DataError: If the file is no tokenizer.
+        DataError: If the file is not a tokenizer.
     """
 
     def __init__(self, place: str) -> None:
@@ -346,32 +346,32 @@ class ModelTokenizer:
         try:
             self._tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:
-            # The library raises bare Exceptions.
-            raise DataError(f"{file} is no tokenizer ({error}); give a tokenizer.json") from error
+            # The library raises plain Exceptions.
+            raise DataError(f"{file} is not a tokenizer.json ({error})") from error
 
     def __call__(self, text: str) -> Sequence[int]:
-        """Cut a text into the ids of its tokens."""
+        """Split a text into the ids of its tokens."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
     def batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Cut many texts at once, which takes less time."""
-        # Without the places of tokens, which nothing here reads.
+        """Split many texts at once, which is faster."""
+        # Without the positions of tokens, which are not used.
         encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
 
 def _tokenizer_file(place: str) -> Path:
-    """Find the file of a tokenizer."""
+    """Return the path of a tokenizer's file."""
     path = Path(place)
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
-        raise SourceNotFoundError(f"no tokenizer {file}; give a tokenizer.json or its folder")
+        raise SourceNotFoundError(f"{file} not found; give a tokenizer.json or its folder")
     return file
 
 
 def _digest(value: Iterable[Any]) -> str:
-    """Return the SHA-256 of what JSON can hold."""
+    """Return the SHA-256 of JSON values."""
     return hashlib.sha256(json.dumps(value, ensure_ascii=True).encode()).hexdigest()
 
 
@@ -380,8 +380,8 @@ def _columns(counts: Counts | PairCounts) -> dict[str, npt.NDArray[Any]]:
     return {item.name: np.asarray(getattr(counts, item.name)) for item in fields(counts)}
 
 
-def _taken(kind: type[_Counts], totals: State) -> _Counts:
-    """Take counts out of the totals of a run, single numbers as such."""
+def _counts_from_totals(kind: type[_Counts], totals: State) -> _Counts:
+    """Return counts from the totals of a run, single numbers as scalars."""
     values: dict[str, Any] = {
         name: array if array.ndim else int(array)
         for name, array in ((item.name, totals[item.name]) for item in fields(kind))

@@ -1,4 +1,4 @@
-"""Many texts as one block of UTF-8, and the form in which names and texts are compared."""
+"""Store many texts in one block of UTF-8, in the form in which names and texts are compared."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ from surface_consistency_build.counting.boundaries import (
 Int64s = npt.NDArray[np.int64]
 
 Case = Literal["exact", "fold"]
-"""Whether case tells names apart ("exact") or not ("fold", full Unicode case folding)."""
+"""Whether case distinguishes names ("exact") or not ("fold", full Unicode case folding)."""
 
 CASES: Final[tuple[str, ...]] = get_args(Case)
-"""The ways to treat case."""
+"""The choices for case."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedTexts:
-    """Texts one after the other in a block of UTF-8.
+    """Consecutive texts in a block of UTF-8.
 
     Examples:
         >>> texts = PackedTexts.pack(["Édith", "", "Paris"])
@@ -42,17 +42,17 @@ class PackedTexts:
     """The bytes of all texts."""
 
     offsets: npt.NDArray[np.int64]
-    """Where each begins, and where the last ends; shape `(n_texts + 1,)`."""
+    """Start of each text, and end of the last one; shape `(n_texts + 1,)`."""
 
     n_repaired: int = 0
-    """Texts that held invalid UTF-8 or lone surrogates, which became U+FFFD."""
+    """Number of texts with invalid UTF-8 or lone surrogates, which became U+FFFD."""
 
     @classmethod
     def pack(cls, texts: Iterable[str | bytes]) -> Self:
-        """Put texts together.
+        """Pack texts.
 
         Args:
-            texts: Strings, or bytes of UTF-8. What is invalid becomes U+FFFD and is counted.
+            texts: Strings, or bytes of UTF-8. Invalid characters become U+FFFD and are counted.
 
         Returns:
             The texts.
@@ -66,11 +66,11 @@ class PackedTexts:
 
     @classmethod
     def join(cls, parts: Sequence[bytes], n_repaired: int = 0) -> Self:
-        """Put texts together that are valid UTF-8.
+        """Pack texts that are valid UTF-8.
 
         Args:
             parts: Their bytes.
-            n_repaired: How many of them had to be repaired.
+            n_repaired: Number of texts that were repaired.
 
         Returns:
             The texts.
@@ -80,10 +80,10 @@ class PackedTexts:
 
     @classmethod
     def from_arrow(cls, array: pa.Array | pa.ChunkedArray) -> Self:
-        """Take the texts of an Arrow array, without a Python string for each.
+        """Pack the texts of an Arrow array, without a Python string per text.
 
         Args:
-            array: Strings, none of them null.
+            array: Strings that are not null.
 
         Returns:
             The texts.
@@ -133,10 +133,10 @@ class PackedTexts:
         """Replace some texts.
 
         Args:
-            texts: The new ones by number.
+            texts: The new texts by number.
 
         Returns:
-            All texts; itself where none is to be replaced.
+            All texts; this object if no text is replaced.
         """
         if not texts:
             return self
@@ -154,13 +154,13 @@ class PackedTexts:
 
 
 def encoded(text: str | bytes) -> tuple[bytes, bool]:
-    r"""Return a text as valid UTF-8, and whether it had to be repaired.
+    r"""Return a text as valid UTF-8, and whether it was repaired.
 
     Args:
         text: A string, or bytes of UTF-8.
 
     Returns:
-        The bytes, U+FFFD where something was invalid, and whether there was.
+        The bytes, with U+FFFD for invalid characters, and whether there were any.
 
     Examples:
         >>> encoded("Zoë"), encoded(b"Zo\xeb")
@@ -182,7 +182,7 @@ def encoded(text: str | bytes) -> tuple[bytes, bool]:
 
 
 def comparable(text: str, case: Case = "exact") -> str:
-    """Return the form in which names and texts are compared: NFC, and folded if asked.
+    """Return the form in which names and texts are compared: NFC, optionally case-folded.
 
     Args:
         text: A name or a text.
@@ -196,7 +196,7 @@ def comparable(text: str, case: Case = "exact") -> str:
 
 
 def comparable_texts(texts: PackedTexts, case: Case) -> PackedTexts:
-    """Return `comparable` of many texts; those that are so already are not touched.
+    """Return `comparable` of many texts; texts that already have this form are not changed.
 
     Args:
         texts: The texts.
@@ -210,7 +210,7 @@ def comparable_texts(texts: PackedTexts, case: Case) -> PackedTexts:
     plain = texts.buffer
     is_upper = (plain >= ord("A")) & (plain <= ord("Z"))
     folded = plain | (is_upper * np.uint8(32))
-    # One kind of array, so that the kernel is compiled once.
+    # Arrays of one type, so that the kernel is compiled once.
     folded.flags.writeable = False
     beyond = np.unique(np.searchsorted(texts.offsets, np.flatnonzero(plain & 0x80), side="right"))
     return PackedTexts(folded, texts.offsets, texts.n_repaired).changed(
@@ -219,7 +219,7 @@ def comparable_texts(texts: PackedTexts, case: Case) -> PackedTexts:
 
 
 def _may_change(texts: PackedTexts) -> list[int]:
-    """List the texts that hold a character without which they would be in NFC."""
+    """List the texts with a character that can make them differ from NFC."""
     starts = np.flatnonzero(texts.buffer >= 0xC0)
     breaks = starts[character_classes()[code_points(texts.buffer, starts)] & MAY_BREAK_NFC > 0]
     owners = np.searchsorted(texts.offsets, breaks, side="right") - 1
@@ -228,13 +228,13 @@ def _may_change(texts: PackedTexts) -> list[int]:
 
 
 def offsets_of(sizes: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Int64s:
-    """Tell where groups of some sizes begin, one after the other.
+    """Return the offsets of consecutive groups of given sizes.
 
     Args:
-        sizes: Members of each group, shape `(n,)`.
+        sizes: Number of members per group, shape `(n,)`.
 
     Returns:
-        Where each begins, and where the last ends; shape `(n + 1,)`.
+        Start of each group, and end of the last one; shape `(n + 1,)`.
     """
     offsets = np.zeros(sizes.size + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
@@ -242,14 +242,14 @@ def offsets_of(sizes: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Int64s:
 
 
 def members_of(offsets: Int64s, groups: Int64s) -> tuple[Int64s, Int64s]:
-    """List the members of some groups.
+    """List the members of given groups.
 
     Args:
-        offsets: Where the members of each group begin, as from `offsets_of`.
+        offsets: Start of the members of each group, as from `offsets_of`.
         groups: Numbers of groups, in any order.
 
     Returns:
-        Of each member its place in `groups`, and its number among all members.
+        For each member the position of its group in `groups`, and its number among all members.
     """
     sizes = np.diff(offsets)[groups]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -278,7 +278,7 @@ def write_arrays(path: Path, *arrays: npt.NDArray[Any]) -> None:
 
     Args:
         path: The file; its folder must exist.
-        arrays: The arrays, each of one dimension.
+        arrays: One-dimensional arrays.
     """
     bounds = [pa.array([0, array.size]) for array in arrays]
     columns = map(pa.LargeListArray.from_arrays, bounds, map(pa.array, arrays))
@@ -288,19 +288,19 @@ def write_arrays(path: Path, *arrays: npt.NDArray[Any]) -> None:
 
 
 def map_arrays(path: Path) -> list[npt.NDArray[Any]]:
-    """Open a file of `write_arrays` without reading it: processes of a machine share its memory.
+    """Map a file of `write_arrays` into memory, which processes of a machine share.
 
     Args:
         path: The file.
 
     Returns:
-        The arrays, which cannot be written to.
+        The arrays, which are read-only.
 
     Raises:
-        DataError: If it is no such file, or is cut off.
+        DataError: If it is not such a file, or is cut off.
     """
     try:
         columns = pa.ipc.open_file(pa.memory_map(str(path))).read_all().columns
         return [column.chunk(0).values.to_numpy() for column in columns]
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} cannot be read ({error}); count anew in another folder") from error
+        raise DataError(f"{path} cannot be read ({error}); use another folder") from error

@@ -1,1 +1,1 @@
-"""Linked entities: DBpedia Spotlight, DBpedia URIs, rows of linkers, published entity maps."""
+"""Count linked entities: DBpedia Spotlight, DBpedia URIs, rows of linkers, entity maps."""

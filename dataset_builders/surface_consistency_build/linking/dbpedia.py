@@ -1,4 +1,4 @@
-"""DBpedia URIs: the titles in them, and the Wikidata items that they are the same as."""
+"""Read the titles of DBpedia URIs, and resolve the URIs to Wikidata items."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ ENDPOINT: Final = "https://dbpedia.org/sparql"
 _RESOURCE: Final = "dbpedia.org/resource/"
 _ITEM: Final = "http://www.wikidata.org/entity/"
 _AT_ONCE: Final = 20
-_MOST_ROWS: Final = 10_000
+_MAX_ROWS: Final = 10_000
 _QUERY: Final = """
 PREFIX owl: <http://www.w3.org/2002/07/owl#>
 PREFIX dbo: <http://dbpedia.org/ontology/>
@@ -39,7 +39,7 @@ def resource_title(key: str) -> str:
         'Édith Piaf'
     """
     _, is_uri, rest = key.partition(_RESOURCE)
-    # A percent sign in a title stands for itself.
+    # A percent sign in a title is a literal character.
     return (unquote(rest) if is_uri else key).replace("_", " ").strip()
 
 
@@ -48,7 +48,7 @@ def dbpedia_uris(
     *,
     endpoint: str = ENDPOINT,
     cache: Path | None = None,
-    **options: Any,  # noqa: ANN401 - those of WebClient
+    **options: Any,  # noqa: ANN401 - options of WebClient
 ) -> dict[str, str]:
     """Resolve DBpedia URIs to Wikidata items with a SPARQL endpoint.
 
@@ -60,8 +60,8 @@ def dbpedia_uris(
     Args:
         items: Wikidata ids such as "Q90"; each is looked up once.
         endpoint: Address of the endpoint.
-        cache: File in which replies are kept; None for none.
-        options: Options of `WebClient`: concurrency, timeout, max_retries and so on.
+        cache: File in which replies are stored; None to store no replies.
+        options: Options of `WebClient`, such as concurrency, timeout and max_retries.
 
     Returns:
         Wikidata id by URI. Items without a page in the English Wikipedia have no URI.
@@ -83,15 +83,15 @@ def dbpedia_uris(
     web = WebClient(url=endpoint, name="the SPARQL endpoint", as_form=True, cache=cache, **options)
     found: dict[str, str] = {}
     for reply in in_order(web.ask([Request({"query": q, **form}) for q in queries], _bindings)):
-        if reply.value is None or len(reply.value) >= _MOST_ROWS:
-            problem = reply.refusal or f"its result has {_MOST_ROWS:,} rows or more, which it cuts"
-            raise DataError(f"{endpoint} cannot resolve DBpedia URIs: {problem}; name another one")
+        if reply.value is None or len(reply.value) >= _MAX_ROWS:
+            problem = reply.refusal or f"its result reaches the limit of {_MAX_ROWS:,} rows"
+            raise DataError(f"{endpoint} cannot resolve DBpedia URIs: {problem}; use another")
         found |= reply.value
     return found
 
 
 def _bindings(place: int, answer: dict[str, Any]) -> Mapping[str, str]:
-    """Read a result; a ValueError means that it is damaged."""
+    """Read a result; raise ValueError if it is damaged."""
     try:
         rows = answer["results"]["bindings"]
         return {row["uri"]["value"]: row["item"]["value"].removeprefix(_ITEM) for row in rows}

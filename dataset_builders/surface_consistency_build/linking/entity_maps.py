@@ -1,8 +1,8 @@
-"""Published maps from entities to the documents of a corpus that were linked to them.
+"""Read published maps from entities to the documents of a corpus that were linked to them.
 
-Those of Kandpal et al. 2023 (`nkandpa2/pretraining_entities` on the hub: the Pile, C4, ROOTS,
+The maps of Kandpal et al. 2023 (`nkandpa2/pretraining_entities` on the hub: the Pile, C4, ROOTS,
 OpenWebText, Wikipedia) are npz files with an array of document numbers for each DBpedia URI. They
-tell in how many documents an entity was linked, not how often and under which name.
+contain the documents in which an entity was linked, not the number of mentions or their names.
 """
 
 import io
@@ -25,14 +25,14 @@ from surface_consistency.reading import UnpackedSize, shown, unpacked
 from surface_consistency_build.linking.dbpedia import resource_title
 
 FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
-"""Keys that stand for no entity but for documents without a reply of the linker. The first holds
-documents in which it found nothing, too: pyspotlight raises for these."""
+"""Keys that are not entities, but list documents without a reply of the linker. The first also
+lists documents without mentions, for which pyspotlight raises an error."""
 
-_MOST_HELD: Final = 1 << 28
+_MAX_CACHED: Final = 1 << 28
 _LARGEST: Final = 1 << 30
-_UNSUSPECTED: Final = 1 << 26
-_DENSEST: Final = 50
-"""Rising numbers of documents are packed to a third; a row of zeros to a thousandth."""
+_ALWAYS_ALLOWED: Final = 1 << 26
+_MAX_RATIO: Final = 50
+"""Increasing numbers of documents compress to a third, zeros to a thousandth."""
 _DAMAGED: Final = (
     zipfile.BadZipFile,
     zlib.error,
@@ -46,10 +46,10 @@ _DAMAGED: Final = (
 
 
 class EntityMap:
-    """An entity map that is read an entity at a time; use it as a context manager.
+    """An entity map that is read one entity at a time; use it as a context manager.
 
-    Opening it reads the list of names once, a look-up reads one array. The arrays that were read
-    last are kept, up to 256 MiB; the list takes about 1 kB per entity.
+    Opening it reads the list of names once, and a lookup reads one array. The most recently read
+    arrays are kept in memory, up to 256 MiB; the list needs about 1 kB per entity.
 
     Examples:
         >>> import tempfile
@@ -69,13 +69,13 @@ class EntityMap:
         self._members: dict[str, list[zipfile.ZipInfo]] = {}
         for member in archive.infolist():
             self._members.setdefault(_key(member.filename), []).append(member)
-        self._held: OrderedDict[str, npt.NDArray[np.int64]] = OrderedDict()
-        self._n_held = 0
+        self._cached: OrderedDict[str, npt.NDArray[np.int64]] = OrderedDict()
+        self._n_cached = 0
         failures = {key: self._members.pop(key, []) for key in FAILURE_KEYS}
         self.failures: Mapping[str, int] = {
             key: self._read(members).size for key, members in failures.items() if members
         }
-        """Documents under each failure key: what the map does not cover."""
+        """Number of documents per failure key, which the map does not cover."""
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -88,24 +88,24 @@ class EntityMap:
             The map.
 
         Raises:
-            SourceNotFoundError: If there is no such file.
-            DataError: If it is no npz file, or holds no entity.
+            SourceNotFoundError: If the file does not exist.
+            DataError: If it is not an npz file, or contains no entities.
         """
         place = Path(path)
         if not place.is_file():
-            raise SourceNotFoundError(f"there is no entity map {place}")
+            raise SourceNotFoundError(f"entity map {place} not found; check the path")
         try:
             archive = zipfile.ZipFile(place)
         except _DAMAGED as error:
             raise DataError(
-                f"{place} is no npz file of arrays by entity ({error}); download it again"
+                f"{place} is not an npz file of arrays by entity ({error}); download it again"
             ) from error
         try:
             made = cls(archive, place)
             if not len(made):
                 raise DataError(
-                    f"{place} holds no entity, only {', '.join(made.failures) or 'nothing'}: the "
-                    "linker failed on every document"
+                    f"{place} contains no entities, only {', '.join(made.failures) or 'nothing'}: "
+                    "the linker failed for all documents"
                 )
         except BaseException:
             archive.close()
@@ -121,11 +121,11 @@ class EntityMap:
         self._archive.close()
 
     def __len__(self) -> int:
-        """Count the entities; keys that are spellings of one title are one."""
+        """Return the number of entities; keys that are spellings of one title count once."""
         return len(self._members)
 
     def __contains__(self, entity: str) -> bool:
-        """Tell whether an entity was linked in any document."""
+        """Check whether an entity was linked in any document."""
         return resource_title(entity) in self._members
 
     def documents(self, entity: str) -> npt.NDArray[np.int64]:
@@ -135,20 +135,20 @@ class EntityMap:
             entity: Title of its article, with spaces or underscores, or DBpedia URI.
 
         Returns:
-            Their numbers, rising, each once; none for an entity that is not there.
+            Their distinct numbers, in increasing order; empty for an unknown entity.
 
         Raises:
-            DataError: If the array is damaged, or holds no document numbers.
+            DataError: If the array is damaged, or does not contain document numbers.
         """
         title = resource_title(entity)
-        if title in self._held:
-            self._held.move_to_end(title)
-            return self._held[title]
+        if title in self._cached:
+            self._cached.move_to_end(title)
+            return self._cached[title]
         found = self._read(self._members.get(title, ()))
-        self._held[title] = found
-        self._n_held += found.nbytes
-        while self._n_held > _MOST_HELD and len(self._held) > 1:
-            self._n_held -= self._held.popitem(last=False)[1].nbytes
+        self._cached[title] = found
+        self._n_cached += found.nbytes
+        while self._n_cached > _MAX_CACHED and len(self._cached) > 1:
+            self._n_cached -= self._cached.popitem(last=False)[1].nbytes
         return found
 
     def count(self, entity: str) -> int:
@@ -158,7 +158,7 @@ class EntityMap:
             entity: As for `documents`.
 
         Returns:
-            Documents, not mentions; 0 for an entity that is not there.
+            Number of documents, not of mentions; 0 for an unknown entity.
         """
         return self.documents(entity).size
 
@@ -167,20 +167,20 @@ class EntityMap:
 
         Args:
             first: As for `documents`.
-            second: Likewise.
+            second: As for `documents`.
 
         Returns:
-            Documents.
+            Number of documents.
         """
         short, long = sorted((self.documents(first), self.documents(second)), key=len)
         if not long.size:
             return 0
-        # Looking the shorter up in the longer spares merging the two.
+        # Looking up the shorter array in the longer one is faster than merging the two.
         place = np.minimum(np.searchsorted(long, short), long.size - 1)
         return int(np.count_nonzero(long[place] == short))
 
     def _read(self, members: Iterable[zipfile.ZipInfo]) -> npt.NDArray[np.int64]:
-        """Read the arrays of an entity, whose numbers are in no order."""
+        """Read the arrays of an entity, whose numbers are not sorted."""
         parts = [np.empty(0, dtype=np.int64)]
         for member in members:
             try:
@@ -188,37 +188,35 @@ class EntityMap:
             except _DAMAGED as error:
                 raise DataError(
                     f"{self._path}: the array {shown(member.filename)} is damaged ({error}); "
-                    "download "
-                    "the map again"
+                    "download the map again"
                 ) from error
             if documents.dtype.kind not in "iu" or (documents.size and documents[0] < 0):
                 raise DataError(
-                    f"{self._path}: {shown(member.filename)} must hold numbers of documents, "
-                    "integers "
-                    f"from 0; it holds {documents.dtype} from {documents[:1].tolist()}"
+                    f"{self._path}: {shown(member.filename)} must contain numbers of documents, "
+                    f"integers from 0; it contains {documents.dtype} from {documents[:1].tolist()}"
                 )
             parts.append(documents.astype(np.int64))
         return np.unique(np.concatenate(parts))
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    """Read one array; raises one of `_DAMAGED` for what is not a row of numbers."""
-    most = min(_LARGEST, max(_UNSUSPECTED, _DENSEST * member.compress_size))
+    """Read one array; raise one of `_DAMAGED` if it is not a one-dimensional array of numbers."""
+    most = min(_LARGEST, max(_ALWAYS_ALLOWED, _MAX_RATIO * member.compress_size))
     if member.file_size > most:
-        raise ValueError(f"it unpacks to {member.file_size:,} bytes; the maximum is {most:,}")
+        raise ValueError(f"its plain size is {member.file_size:,} bytes; the maximum is {most:,}")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError("it is packed otherwise than by numpy")
+        raise ValueError("its compression is not that of numpy")
     with unpacked(archive.open(member), UnpackedSize(Path(str(archive.filename))), b"") as file:
         content = io.BytesIO(file.read())
     version = npy.read_magic(content)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, kind = read(content)
     if len(shape) != 1 or kind.hasobject:
-        raise ValueError(f"it must be a row of numbers; it is {kind} of shape {shape}")
+        raise ValueError(f"it must be a 1-D array of numbers; it is {kind} of shape {shape}")
     data = content.read()
     if len(data) != math.prod(shape) * kind.itemsize:
         raise ValueError(
-            f"its header announces {shape[0]:,} numbers, and {len(data):,} bytes follow"
+            f"its header declares {shape[0]:,} numbers, but {len(data):,} bytes follow"
         )
     return np.frombuffer(data, dtype=kind)
 
@@ -235,10 +233,10 @@ def map_entity_table(linked: EntityMap, titles: Mapping[str, str]) -> pa.Table:
     Args:
         linked: The map.
         titles: Title or DBpedia URI of each entity, by its id. A map has the titles of its DBpedia
-            release: where articles were moved since, give the titles of then.
+            release: give the old titles of articles that were moved since then.
 
     Returns:
-        entity_id, title, is_found (whether the map has it), linked_documents (0 where not).
+        entity_id, title, is_found (whether it is in the map), linked_documents (0 if not).
     """
     return pa.table(
         {
@@ -266,7 +264,7 @@ def map_pair_table(
         subject_id, object_id, linked_documents_both, linked_documents_subject,
         linked_documents_object.
     """
-    # In the order of subjects an array is read once for all their pairs.
+    # In the order of subjects, an array is read once for all pairs of a subject.
     ordered = sorted(pairs)
     counts = [
         (linked.pair_count(titles[a], titles[b]), linked.count(titles[a]), linked.count(titles[b]))

@@ -1,4 +1,4 @@
-"""Counts of linked mentions: those of DBpedia Spotlight over a corpus, or rows of any linker."""
+"""Count linked mentions: with DBpedia Spotlight on a corpus, or from rows of any linker."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _ELSEWHERE = {"url", "cache", "concurrency"}
 
 
 class LinkSettings(Settings):
-    """How a server of DBpedia Spotlight links mentions."""
+    """Settings for linking mentions with a server of DBpedia Spotlight."""
 
     url: str | None = None
     """Address of the server, such as http://localhost:2222/rest."""
@@ -45,14 +45,13 @@ class LinkSettings(Settings):
     """Minimum number of links in Wikipedia to an entity; 20 in Kandpal et al."""
 
     window: int = Field(default=300, ge=0)
-    """Characters on each side of a counted name that are sent to the server."""
+    """Number of characters on each side of a counted name to send to the server."""
 
     whole_documents: bool = False
-    """Send whole documents, for mentions under names that are not counted."""
+    """Send whole documents, to find mentions by names that are not counted."""
 
     cache: Path | None = None
-    """File of the server's answers, on a disk of this machine; spotlight.sqlite in --out by
-    default."""
+    """File for the answers of the server, on a local disk; by default spotlight.sqlite in --out."""
 
     concurrency: int = Field(default=4, ge=1)
     """Maximum number of concurrent requests to the server, per process."""
@@ -60,10 +59,10 @@ class LinkSettings(Settings):
 
 @dataclass(eq=False)
 class LinkTask(NameTask):
-    """Names, and the mentions of their entities that DBpedia Spotlight finds."""
+    """Task of counting names, and the mentions of their entities that DBpedia Spotlight finds."""
 
     link: LinkSettings = field(default_factory=LinkSettings)
-    """How mentions are linked."""
+    """Settings for linking."""
 
     entities: Mapping[str, str] = field(default_factory=dict)
     """Entity id by DBpedia URI or title."""
@@ -75,40 +74,40 @@ class LinkTask(NameTask):
 
     @classmethod
     def load(cls, folder: Path, described: Mapping[str, Any]) -> "LinkTask":
-        """Read what `save` wrote; see `NameTask.load`."""
+        """Read the files of `save`; see `NameTask.load`."""
         names = NameTask.load(folder, described)
-        told = json.loads((folder / "inputs" / "link.json").read_bytes())
-        link = LinkSettings.model_validate_json(json.dumps(told["link"]))
-        # Only what is typed names a file outside the folder.
+        stored = json.loads((folder / "inputs" / "link.json").read_bytes())
+        link = LinkSettings.model_validate_json(json.dumps(stored["link"]))
+        # A path outside the folder is accepted only as an option, not from a file.
         cache = within(folder, "spotlight.sqlite")
         return cls(
             names.table,
             names.settings,
             instances=names.instances,
             link=link.model_copy(update={"cache": cache}),
-            entities=told["entities"],
+            entities=stored["entities"],
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return settings and digests of what is counted, as JSON."""
+        """Return settings and digests of the task, as JSON."""
         if self.link.url is None:
-            raise ValueError("`url` is needed: the address of the server of DBpedia Spotlight")
+            raise ValueError("`url` is required: the address of the server of DBpedia Spotlight")
         if self.settings.case != "exact":
-            raise ValueError("`case` must be exact: a linker reads texts as they are spelled")
-        told = super().describe()
-        told["link"] = self.link.model_dump(mode="json", exclude=_ELSEWHERE)
-        told["entities"] = dict(self.entities)
-        return told
+            raise ValueError("`case` must be exact: a linker reads texts with their case")
+        described = super().describe()
+        described["link"] = self.link.model_dump(mode="json", exclude=_ELSEWHERE)
+        described["entities"] = dict(self.entities)
+        return described
 
     def save(self, folder: Path) -> None:
-        """Write what is counted into the folder of the run."""
+        """Write the task to the folder of the run."""
         super().save(folder)
         link = self.link.model_dump(mode="json", exclude={"cache"})
-        told = {"link": link, "entities": dict(self.entities)}
-        write_json(folder / "inputs" / "link.json", told, indent=None)
+        described = {"link": link, "entities": dict(self.entities)}
+        write_json(folder / "inputs" / "link.json", described, indent=None)
 
     def counter(self) -> ShardCounter:
-        """Make a counter at zero; what takes long to build is built once."""
+        """Make a counter at zero; tables that are slow to build are built once."""
         return _Links(self, self.name_counter())
 
     def mentions(self, counts: Counts, totals: State) -> MentionCounts:
@@ -116,7 +115,7 @@ class LinkTask(NameTask):
         return MentionCounts(**{name: totals[name] for name in _COUNTED})
 
     def write(self, folder: Path, totals: State) -> dict[str, Any]:
-        """Write the tables of the summed states of all shards, and return what was counted."""
+        """Write the tables of the summed states of all shards, and return the numbers counted."""
         return super().write(folder, totals) | {name: int(totals[name]) for name in _TOTALS}
 
 
@@ -160,7 +159,7 @@ class _Links:
         self._window = None if link.whole_documents else link.window
 
     def feed(self, texts: PackedTexts) -> None:
-        """Count in more documents."""
+        """Count more documents."""
         prepared, hits = self.names.locate(texts)
         if self._window is None:
             found = self._linker.link(prepared)
@@ -199,7 +198,7 @@ class _Links:
     def _in_windows(
         self, texts: PackedTexts, hits: Hits, window: int
     ) -> Iterator[list[Mention] | None]:
-        """Link only what stands around counted names."""
+        """Link only the text around counted names."""
         spans = [_windows(texts, hits, number, window) for number in range(len(texts))]
         pieces = [
             text[start:stop]
@@ -222,7 +221,7 @@ class _Links:
 
 
 def _windows(texts: PackedTexts, hits: Hits, number: int, width: int) -> list[tuple[int, int]]:
-    """Find the stretches of a text around its hits, in characters, cut at white space."""
+    """Return the windows of a text around its hits, in characters, cut at white space."""
     first, last = np.searchsorted(hits.texts, [number, number + 1])
     if first == last:
         return []
@@ -247,21 +246,21 @@ def _windows(texts: PackedTexts, hits: Hits, number: int, width: int) -> list[tu
 def count_link_rows(
     source: str | Path, table: SurfaceTable, entities: Mapping[str, str]
 ) -> MentionCounts:
-    """Count the mentions that a linker wrote as rows, one row per mention.
+    """Count the mentions in the rows of a linker, one row per mention.
 
-    As in RedirectQA (section 4.1), the frequency of an entity is the number of its mentions under
-    any name, and that of a name the number of mentions of this entity whose span is exactly the
-    name. DuckDB reads the rows, so a file may be larger than memory.
+    As in RedirectQA (section 4.1), the frequency of an entity is the number of its mentions by any
+    name, and the frequency of a name is the number of mentions of this entity whose span is exactly
+    the name. DuckDB reads the rows, so a file may be larger than memory.
 
     Args:
         source: File or pattern of files (.parquet, .jsonl, .csv, .tsv; text files also as .gz) with
             the columns `uri` (a DBpedia URI or title) or `entity_id`, `surface` (the text of the
-            span) and, if it is known, `document`.
-        table: The names and entities that are counted.
+            span) and, if known, `document`.
+        table: The names and entities to count.
         entities: Entity id by DBpedia URI or title; not used for a column `entity_id`.
 
     Returns:
-        The counts; those of documents are None without a column `document`.
+        The counts; counts of documents are None without a column `document`.
 
     Raises:
         DataError: If the rows cannot be read, or a column is missing.
@@ -277,8 +276,8 @@ def count_link_rows(
             key = "entity_id" if "entity_id" in columns else "uri"
             if missing := {key, "surface"} - columns:
                 raise DataError(
-                    f"{place} has no column {' or '.join(sorted(missing))}; rows of a linker need "
-                    f"uri or entity_id, and surface. Columns: {', '.join(sorted(columns))}"
+                    f"{place}: column {' or '.join(sorted(missing))} not found; rows of a linker "
+                    f"need uri or entity_id, and surface. Columns: {', '.join(sorted(columns))}"
                 )
             documents = "count(DISTINCT document)" if "document" in columns else "NULL"
             known = set(table.entities)
@@ -324,7 +323,7 @@ def count_link_rows(
 
 
 def _reader(place: str) -> str:
-    """Write the call of DuckDB that reads a file by its name."""
+    """Return the call of DuckDB that reads a file, by its suffix."""
     quoted = "'" + place.replace("'", "''") + "'"
     suffix = Path(place.removesuffix(".gz")).suffix.lower()
     calls = {
@@ -335,13 +334,13 @@ def _reader(place: str) -> str:
     }
     if suffix not in calls:
         raise DataError(
-            f"{place}: rows of a linker are read from {', '.join(calls)}; convert the file"
+            f"{place}: rows of a linker can be read from {', '.join(calls)}; convert the file"
         )
     return calls[suffix]
 
 
 def _register(connection: "duckdb.DuckDBPyConnection", name: str, pairs: Mapping[str, str]) -> None:
-    """Show pairs as a table of the columns given and meant."""
+    """Register pairs as a table with the columns given and meant."""
     columns = {"given": list(pairs), "meant": list(pairs.values())}
     arrays = {key: pa.array(values, pa.string()) for key, values in columns.items()}
     connection.register(name, pa.table(arrays))

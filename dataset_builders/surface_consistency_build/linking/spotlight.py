@@ -35,24 +35,24 @@ class Mention(NamedTuple):
 
 
 class SpotlightClient:
-    """Asks a server of DBpedia Spotlight for the mentions of texts.
+    """Client of a server of DBpedia Spotlight, which returns the mentions in texts.
 
     Spotlight runs in Docker (dbpedia-spotlight/spotlight-docker); Kandpal et al. used confidence
-    0.4 and support 20. Every span of an answer is held against the text, in the UTF-16 units that
-    Java counts in; a text whose answer names other words than it holds has failed, and so has one
-    that the server refuses (too long, for example). Offsets count characters of the text in NFC.
+    0.4 and support 20. Each span of an answer is compared with the text, in the UTF-16 units of
+    Java. A text fails if its answer names words that are not in the text, or if the server rejects
+    it (if it is too long, for example). Offsets count characters of the text in NFC.
 
     Args:
-        base_url: Where its methods are, such as "http://localhost:2222/rest".
-        confidence: Least confidence, in [0, 1].
-        support: Least number of links to an entity in Wikipedia.
+        base_url: Base URL of its methods, such as "http://localhost:2222/rest".
+        confidence: Minimum confidence, in [0, 1].
+        support: Minimum number of links to an entity in Wikipedia.
         entities: Entity id by DBpedia URI or title, such as from `dbpedia_uris`; mentions of other
             entities have the id "name:TITLE".
-        cache: File in which answers are kept; None for none.
-        options: Options of `WebClient`: concurrency, timeout, max_retries and so on.
+        cache: File in which answers are stored; None to store no answers.
+        options: Options of `WebClient`, such as concurrency, timeout and max_retries.
 
     Raises:
-        ValueError: If confidence or support is out of range, or the address is none.
+        ValueError: If confidence or support is out of range, or `base_url` is not a URL.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SpotlightClient:
         support: int = 20,
         entities: Mapping[str, str] | None = None,
         cache: Path | None = None,
-        **options: Any,  # noqa: ANN401 - those of WebClient
+        **options: Any,  # noqa: ANN401 - options of WebClient
     ) -> None:
         if not 0.0 <= confidence <= 1.0:
             raise ValueError(f"confidence must be from 0 to 1, got {confidence!r}")
@@ -71,31 +71,31 @@ class SpotlightClient:
             raise ValueError(f"support must be at least 0, got {support!r}")
         if not base_url.startswith(("http://", "https://")):
             raise ValueError(
-                f"base_url must be an address such as http://localhost:2222/rest, got {base_url!r}"
+                f"base_url must be a URL such as http://localhost:2222/rest, got {base_url!r}"
             )
         url = base_url.rstrip("/").removesuffix(f"/{_ANNOTATE}")
         self.web = WebClient(
             url=f"{url}/{_ANNOTATE}", name="DBpedia Spotlight", as_form=True, cache=cache, **options
         )
-        """What sends the requests."""
+        """Client that sends the requests."""
         self._asked = {"confidence": f"{confidence:g}", "support": str(support)}
         self._ids = {
             comparable(resource_title(name)): entity for name, entity in (entities or {}).items()
         }
 
     def link(self, texts: Iterable[str | bytes] | PackedTexts) -> Iterator[list[Mention] | None]:
-        """Find the mentions of each text; blank ones are not sent.
+        """Find the mentions in each text; blank texts are not sent.
 
         Args:
-            texts: The texts, as `SurfaceCounter.feed` takes them.
+            texts: The texts, as for `SurfaceCounter.feed`.
 
         Yields:
-            The mentions of each text, in order; None for a text that the server refuses, or whose
-            answer names other words than its own.
+            The mentions in each text, in order; None for a text that the server rejects, or whose
+            answer names words that are not in the text.
 
         Raises:
-            RunnerError: If the server cannot be reached or answers nothing that can be read.
-            DataError: If answers cannot be kept.
+            RunnerError: If the server cannot be reached or its answer cannot be read.
+            DataError: If answers cannot be stored.
         """
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
         whole = [comparable(text) for text in packed]
@@ -110,7 +110,7 @@ class SpotlightClient:
             yield None if value is None else self._mentions(text, value)
 
     def _mentions(self, text: str, resources: list[Mapping[str, Any]]) -> list[Mention] | None:
-        """Read the mentions of a text; None where one is not in it."""
+        """Read the mentions of a text; None if a mention is not in the text."""
         mentions = []
         for resource in resources:
             try:
@@ -131,12 +131,12 @@ class SpotlightClient:
 
 
 def _place(text: str, surface: str, offset: int) -> int | None:
-    """Find where a span begins whose offset counts UTF-16 units, or characters where that fails."""
+    """Find the start of a span whose offset counts UTF-16 units, or else characters."""
     if offset < 0 or not surface:
         return None
     start = offset
     if not text.isascii():
-        # Java counts a character beyond U+FFFF twice.
+        # Java counts a character above U+FFFF as two.
         before = text.encode("utf-16-le", "surrogatepass")[: 2 * offset]
         start = len(before.decode("utf-16-le", "replace"))
     for place in (start, offset):
@@ -146,10 +146,10 @@ def _place(text: str, surface: str, offset: int) -> int | None:
 
 
 def _resources(place: int, answer: dict[str, Any]) -> list[Mapping[str, Any]]:
-    """Read an answer; a ValueError means that it is none."""
-    # The service leaves the list out where it found nothing, and gives a lone one as an object.
+    """Read an answer; raise ValueError if it is not valid."""
+    # The service omits the list if it found nothing, and returns a single item as an object.
     given = answer.get("Resources", [])
     given = [given] if isinstance(given, dict) else given
     if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
-        raise ValueError("Resources is no list of objects")
+        raise ValueError("Resources is not a list of objects")
     return given

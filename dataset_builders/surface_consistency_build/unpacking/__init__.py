@@ -1,1 +1,1 @@
-"""Packed files as plain bytes: one unpacker for dumps and corpora."""
+"""Decompress files, for dumps and corpora."""

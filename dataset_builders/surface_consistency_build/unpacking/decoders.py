@@ -1,4 +1,4 @@
-"""Packed and plain files as pieces of plain bytes: gzip, bzip2, xz and zstd by their content."""
+"""Read compressed (gzip, bzip2, xz, zstd) and uncompressed files as plain bytes, by content."""
 
 import bz2
 import lzma
@@ -13,41 +13,41 @@ import zstandard
 from isal import igzip_lib
 
 PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
-"""How the names of packed files end."""
+"""Suffixes of compressed files."""
 
 _BZIP2_END = 0x177245385090
 _OTHER_PACKINGS = {b"7z\xbc\xaf\x27\x1c": "7z", b"PK\x03\x04": "zip"}
 
 
 class DamagedInputError(Exception):
-    """The packed input ends early or is damaged; the message says which."""
+    """The compressed input ends early or is damaged, as described by the message."""
 
 
 class Decoder:
-    """Reads the plain bytes of a file, here one that is not packed."""
+    """Reads the plain bytes of a file; this class reads uncompressed files."""
 
     is_packed = False
-    """Whether the file carries a checksum at its end, which has been held against it."""
+    """Whether the file ends with a checksum, which has been compared."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     @property
     def offset(self) -> int:
-        """Bytes of the file used so far."""
+        """Number of bytes of the file read so far."""
         return self._file.tell()
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` plain bytes, none at the end."""
+        """Return at most `size` plain bytes; empty at the end."""
         return self._file.read(size)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 class _Unpacker(Protocol):
-    """What `bz2.BZ2Decompressor` and isal's have in common."""
+    """Common interface of `bz2.BZ2Decompressor` and the decompressors of isal."""
 
     @property
     def eof(self) -> bool: ...
@@ -59,7 +59,7 @@ class _Unpacker(Protocol):
 
 
 class _ZstdFrame:
-    """zstandard's decoder in the shape of `bz2.BZ2Decompressor`."""
+    """zstandard's decoder with the interface of `bz2.BZ2Decompressor`."""
 
     def __init__(self) -> None:
         self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
@@ -67,17 +67,17 @@ class _ZstdFrame:
 
     @property
     def eof(self) -> bool:
-        """Whether the frame has ended and all of it was given."""
+        """Whether the frame has ended and all its bytes were returned."""
         return self._frame.eof and not self._plain
 
     @property
     def needs_input(self) -> bool:
-        """Whether nothing more comes without further input."""
+        """Whether further output needs more input."""
         return not self._plain
 
     @property
     def unused_data(self) -> bytes:
-        """What followed the frame."""
+        """The bytes after the frame."""
         return self._frame.unused_data
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
@@ -90,7 +90,7 @@ class _ZstdFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Packing:
-    """A form of packing, and what unpacks it in one thread."""
+    """A compression format, and its decompressor in one thread."""
 
     name: str
     magic: bytes
@@ -107,7 +107,7 @@ _GZIP: Final = _Packing(
 )
 _BZIP2: Final = _Packing("bzip2", b"BZh", bz2.BZ2Decompressor)
 _XZ: Final = _Packing("xz", b"\xfd7zXZ\x00", lzma.LZMADecompressor, (lzma.LZMAError,))
-# zstandard gives all that its input holds: of a kilobyte, at most 32 MiB.
+# zstandard returns all output of its input: at most 32 MiB for a kilobyte.
 _ZSTD: Final = _Packing(
     "zstd", b"\x28\xb5\x2f\xfd", _ZstdFrame, (zstandard.ZstdError,), read_bytes=1 << 10
 )
@@ -115,7 +115,7 @@ _PACKINGS: Final = (_GZIP, _BZIP2, _XZ, _ZSTD)
 
 
 class _SerialDecoder(Decoder):
-    """A packed file of one or many members, unpacked in this thread."""
+    """A compressed file of one or many members, decompressed in this thread."""
 
     is_packed = True
 
@@ -128,11 +128,11 @@ class _SerialDecoder(Decoder):
 
     @property
     def offset(self) -> int:
-        """Bytes of the file used so far."""
+        """Number of bytes of the file read so far."""
         return self._file.tell() - len(self._left)
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` plain bytes, none at the end."""
+        """Return at most `size` plain bytes; empty at the end."""
         while not self._is_done:
             if self._unpacker.eof and not self._next_member():
                 break
@@ -145,7 +145,7 @@ class _SerialDecoder(Decoder):
             try:
                 plain = self._unpacker.decompress(data, size)
             except self._packing.errors as error:
-                late = "; gzip notices late, so bytes before may be wrong"
+                late = "; gzip detects damage late, so bytes before may be incorrect"
                 raise DamagedInputError(
                     f"the {self._packing.name} data are damaged "
                     f"({error}{late if self._packing is _GZIP else ''})"
@@ -155,7 +155,7 @@ class _SerialDecoder(Decoder):
         return b""
 
     def _next_member(self) -> bool:
-        """Step over padding to what follows a member; False at the end of the file."""
+        """Skip padding after a member; return False at the end of the file."""
         rest = self._unpacker.unused_data.lstrip(b"\x00")
         while not rest:
             data = self._file.read(self._packing.read_bytes)
@@ -169,10 +169,10 @@ class _SerialDecoder(Decoder):
 
 
 class _ParallelBzip2(Decoder):
-    """A bzip2 file that ends as one, unpacked by several threads of rapidgzip.
+    """A bzip2 file with a valid end, decompressed by several threads of rapidgzip.
 
-    rapidgzip checks each block before it returns a byte of it. Where it finds a fault, the file is
-    unpacked again in this thread, which reports the place and returns every byte before it.
+    rapidgzip checks each block before it returns a byte of it. If it finds a fault, the file is
+    decompressed again in this thread, which reports the place and returns all bytes before it.
     """
 
     is_packed = True
@@ -187,13 +187,13 @@ class _ParallelBzip2(Decoder):
 
     @property
     def offset(self) -> int:
-        """Bytes of the file used so far, to the block."""
+        """Number of bytes of the file read so far, to the end of a block."""
         if self._serial is not None:
             return self._serial.offset
         return int(self._parallel.tell_compressed() + 7) // 8
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` plain bytes, none at the end."""
+        """Return at most `size` plain bytes; empty at the end."""
         if self._serial is None:
             try:
                 plain: bytes = self._parallel.read(size)
@@ -210,7 +210,7 @@ class _ParallelBzip2(Decoder):
         super().close()
 
     def _skip_to_here(self) -> Decoder:
-        """Unpack once more, serially, up to the byte that comes next."""
+        """Decompress again, serially, up to the next byte."""
         serial = _SerialDecoder(self._file, _BZIP2)
         left = self._plain
         while left and (plain := serial.read(min(left, 1 << 20))):
@@ -219,10 +219,10 @@ class _ParallelBzip2(Decoder):
 
 
 def open_decoder(path: Path, threads: int) -> Decoder:
-    """Open a file by its first bytes; up to `threads` threads unpack bzip2.
+    """Open a file by its first bytes; up to `threads` threads decompress bzip2.
 
-    Raises `DamagedInputError` if the content is not what the name says, or nothing that is read
-    here.
+    Raises `DamagedInputError` if the content does not match the name, or its format is not
+    supported.
     """
     file = path.open("rb")
     try:
@@ -238,7 +238,7 @@ def open_decoder(path: Path, threads: int) -> Decoder:
 
 
 def _packing_of(path: Path, head: bytes) -> _Packing | None:
-    """Recognise a packing; refuse what is empty, packed otherwise, or not what the name says."""
+    """Detect the compression; reject empty files, other formats, and content unlike the name."""
     if not head:
         raise DamagedInputError("the file is empty")
     for packing in _PACKINGS:
@@ -246,18 +246,18 @@ def _packing_of(path: Path, head: bytes) -> _Packing | None:
             return packing
     for magic, name in _OTHER_PACKINGS.items():
         if head.startswith(magic):
-            raise DamagedInputError(f"{name} files are not read; unpack it first")
+            raise DamagedInputError(f"{name} files are not supported; decompress it first")
     if path.suffix.lower() in PACKED_SUFFIXES:
         start = head.decode("latin-1").strip()[:40]
         raise DamagedInputError(
-            f"the name says {path.suffix[1:]}, but the content does not; it starts with {start!r}, "
-            "as an error page saved under the dump's name would"
+            f"the name ends with {path.suffix}, but the content is not {path.suffix[1:]}; it "
+            f"starts with {start!r}, like an error page saved under the dump's name"
         )
     return None
 
 
 def _has_bzip2_end(file: BinaryIO) -> bool:
-    """Say whether the file ends as a bzip2 stream does: a mark, a checksum, up to 7 bits."""
+    """Check whether the file ends like a bzip2 stream: a marker, a checksum, up to 7 bits."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 11))
     tail = int.from_bytes(file.read(), "big")

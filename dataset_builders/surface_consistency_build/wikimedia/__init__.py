@@ -1,4 +1,4 @@
-"""Wikimedia dumps: readers of their files, and the construction of RedirectQA from them."""
+"""Read Wikimedia dumps, and construct RedirectQA from them."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The pages of a MediaWiki export, as expat finds them."""
+"""Extract the pages of a MediaWiki export with expat."""
 
 import re
 from collections.abc import Container, Iterable, Iterator
@@ -12,7 +12,8 @@ from surface_consistency_build.wikimedia.wikitext import SiteInfo
 
 _BUFFER_BYTES = 1 << 16
 MAX_TEXT_BYTES = 1 << 26
-"""No text or tag is longer, 64 MiB; MediaWiki allows a page 2 MiB (`$wgMaxArticleSize`)."""
+"""Maximum length of a text or tag, 64 MiB; MediaWiki limits a page to 2 MiB
+(`$wgMaxArticleSize`)."""
 
 _DEEPEST = 100
 _FIRST_WITH_REDIRECTS = (0, 4)
@@ -21,7 +22,7 @@ _KEPT = frozenset({"title", "ns", "id", "text", "dbname", "namespace"})
 
 @dataclass(slots=True, kw_only=True)
 class RawPage:
-    """One `<page>`, its text that of the last revision."""
+    """One `<page>`, with the text of its last revision."""
 
     site: SiteInfo
     title: str = ""
@@ -38,9 +39,9 @@ def export_pages(
     namespaces: Container[int] | None,
     only_redirects: bool,
 ) -> Iterator[RawPage]:
-    """Yield the pages of some namespaces (all when None); of redirects alone if so asked.
+    """Yield the pages of some namespaces (None for all), or only the redirects among them.
 
-    The text of pages that are no redirects is then not even collected.
+    With only redirects, the text of other pages is not collected.
     """
     handler = _ExportHandler(stream, namespaces, only_redirects=only_redirects)
     for chunk in chunks:
@@ -53,7 +54,7 @@ def export_pages(
 
 
 class _EndlessError(Exception):
-    """An element is longer or deeper than any may be; the message says so."""
+    """An element is too long or nested too deeply; the message contains the limit."""
 
 
 class _ExportHandler:
@@ -86,11 +87,11 @@ class _ExportHandler:
         self._parser.StartDoctypeDeclHandler = self._doctype
 
     def feed(self, chunk: bytes) -> bool:
-        """Read on; False where damage ends the export and that is allowed."""
+        """Parse a chunk; return False if damage ends the export and that is allowed."""
         try:
             self._parser.Parse(chunk, False)
             self._fed += len(chunk)
-            # expat keeps what may still become a tag, however long.
+            # expat buffers the start of a tag, however long it is.
             if self._fed - self._parser.CurrentByteIndex > MAX_TEXT_BYTES + len(chunk):
                 raise _EndlessError(f"a tag is longer than {MAX_TEXT_BYTES:,} bytes")
         except expat.ExpatError as error:
@@ -105,19 +106,19 @@ class _ExportHandler:
         return True
 
     def finish(self) -> None:
-        """Check that the export is whole."""
+        """Check that the export is complete."""
         try:
             self._parser.Parse(b"", True)
         except expat.ExpatError as error:
             self._damaged(error)
 
     def take(self) -> list[RawPage]:
-        """Hand out what was collected."""
+        """Return the collected pages."""
         pages, self._pages = self._pages, []
         return pages
 
     def _damaged(self, error: expat.ExpatError) -> None:
-        """Raise, or warn where that is allowed."""
+        """Raise an error, or warn if damage is allowed."""
         self._stream.end_early(
             f"the XML is cut off or damaged ({expat.ErrorString(error.code)}) at plain byte "
             f"{self._parser.ErrorByteIndex:,}, after {self._n_pages:,} pages"
@@ -127,7 +128,7 @@ class _ExportHandler:
         """Check the root element."""
         if name != "mediawiki":
             raise DataError(
-                f"{self._stream.path}: no MediaWiki export, its root is <{name}>; give a "
+                f"{self._stream.path}: not a MediaWiki export, its root is <{name}>; give a "
                 "pages-articles file or another export of pages"
             )
         version = attributes.get("version", "")
@@ -141,7 +142,7 @@ class _ExportHandler:
         self._parser.EndElementHandler = self._end
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        """Begin a page, or begin to collect what an element holds."""
+        """Start a page, or start to collect the content of an element."""
         page = self._page
         self._depth += 1
         if self._depth > _DEEPEST:
@@ -168,7 +169,7 @@ class _ExportHandler:
             self._collect()
 
     def _end(self, name: str) -> None:
-        """Keep what was collected, or the page."""
+        """Store the collected content, or the page."""
         self._depth -= 1
         if name == "page":
             self._end_page()
@@ -184,27 +185,27 @@ class _ExportHandler:
             self._parts.clear()
 
     def _collect(self) -> None:
-        """Keep the characters that follow."""
+        """Start to collect characters."""
         self._parts.clear()
         self._n_held = 0
-        self._parser.CharacterDataHandler = self._hold
+        self._parser.CharacterDataHandler = self._add_text
 
-    def _hold(self, text: str) -> None:
-        """Keep some characters of an element."""
+    def _add_text(self, text: str) -> None:
+        """Add characters to the current element."""
         self._n_held += len(text)
         if self._n_held > MAX_TEXT_BYTES:
             raise _EndlessError(f"a text is longer than {MAX_TEXT_BYTES:,} bytes")
         self._parts.append(text)
 
     def _doctype(self, *_: object) -> None:
-        """Refuse definitions of entities, which could unfold without end."""
+        """Reject definitions of entities, whose expansion can be unlimited."""
         raise DataError(
-            f"{self._stream.path}: no MediaWiki export, it has a document type; give a "
+            f"{self._stream.path}: not a MediaWiki export, it has a document type; give a "
             "pages-articles file or another export of pages"
         )
 
     def _wants_text(self, page: RawPage) -> bool:
-        """Say whether a page's text can be needed."""
+        """Check whether a page's text can be needed."""
         if page.namespace is None:
             page.namespace = self._info.namespace_of(page.title)
         if self._namespaces is not None and page.namespace not in self._namespaces:
@@ -212,7 +213,7 @@ class _ExportHandler:
         return not (self._only_redirects and self._trusts_element and page.redirect is None)
 
     def _end_page(self) -> None:
-        """Keep the page if it was asked for."""
+        """Keep the page if it is wanted."""
         page, self._page = self._page, None
         if page is None:
             return
@@ -220,7 +221,7 @@ class _ExportHandler:
         if not page.title or page.page_id is None:
             raise DataError(
                 f"{self._stream.path}: a <page> without title or id ends at plain byte "
-                f"{self._parser.CurrentByteIndex:,}; this is no export of MediaWiki"
+                f"{self._parser.CurrentByteIndex:,}; this is not an export of MediaWiki"
             )
         is_wanted = self._wants_text(page)
         if is_wanted and self._only_redirects and page.redirect is None:
@@ -229,7 +230,7 @@ class _ExportHandler:
             self._pages.append(page)
 
     def _keep(self, name: str, text: str) -> None:
-        """Keep what an element held; of several revisions the last text stays."""
+        """Store the content of an element; the text of the last revision is kept."""
         page = self._page
         if name == "dbname":
             self._site["dbname"] = text

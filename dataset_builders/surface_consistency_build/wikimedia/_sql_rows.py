@@ -1,4 +1,4 @@
-"""The rows of one INSERT, a stretch of the dump at a time."""
+"""Read the rows of one INSERT, one part of the dump at a time."""
 
 import re
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ _STRETCH_BYTES = 1 << 18
 
 
 class RowReader:
-    """Reads rows of one shape from where a window stands, into batches.
+    """Reads rows with the same columns from the position of a window into batches.
 
     Args:
         names: The columns of the INSERT, in its order.
         columns: The wanted columns.
         window: The dump.
-        builder: What gathers the rows.
+        builder: Builder of the batches.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class RowReader:
         self._builder = builder
 
     def read_stretch(self) -> Literal["more", "over", "cut off"]:
-        """Read rows: "over" after the INSERT's last, "cut off" if the dump ends before that.
+        """Read rows; return "over" after the INSERT's last row, "cut off" if the dump ends earlier.
 
-        A row that is not as it should be raises `DumpFaultError`; those before it have been added.
+        An invalid row raises `DumpFaultError`; the rows before it have been added.
         """
         window = self._window
         if window.unused < _STRETCH_BYTES:
@@ -72,11 +72,11 @@ class RowReader:
                 return "more"
             if size < window.unused:
                 size *= 2
-            elif not self._hold_more():
+            elif not self._read_more():
                 return "cut off"
 
     def _read_rows(self, stop: int) -> bool:
-        """Read the whole rows that start before a byte; say whether the INSERT ended."""
+        """Read the complete rows that start before a byte; return whether the INSERT ended."""
         window, is_over = self._window, False
         rows: list[list[Value]] = []
         try:
@@ -90,13 +90,13 @@ class RowReader:
                 window.position = row.end()
                 is_over = separator == b";"
         except ValueError as error:
-            raise DumpFaultError(f"a row has a wrong value: {error}") from None
+            raise DumpFaultError(f"a row has an invalid value: {error}") from None
         finally:
             self._builder.add_rows(rows)
         return is_over
 
-    def _hold_more(self) -> bool:
-        """Hold more of the dump, if a row that is not whole could become so."""
+    def _read_more(self) -> bool:
+        """Read more of the dump, if that can complete an incomplete row."""
         window = self._window
         fault = self._fault(window.data, window.position)
         if fault:
@@ -106,7 +106,7 @@ class RowReader:
         return window.fill()
 
     def _fault(self, data: bytes, start: int) -> str | None:
-        """Say what is wrong with an unreadable row; None if the bytes end before that."""
+        """Describe the error in an unreadable row; None if the bytes end before it."""
         place = _after_space(data, start)
         if place == len(data):
             return None
@@ -119,7 +119,7 @@ class RowReader:
                 return None
             value = _NEXT_VALUE.match(data, place)
             if value is None:
-                return f"value {n_values + 1} is no literal: {data[place : place + 40]!r}"
+                return f"value {n_values + 1} is not a literal: {data[place : place + 40]!r}"
             n_values += 1
             place = _after_space(data, value.end())
             if place == len(data):
@@ -129,7 +129,7 @@ class RowReader:
         return self._fault_at_end(data, place, n_values)
 
     def _fault_at_end(self, data: bytes, place: int, n_values: int) -> str | None:
-        """Say what is wrong where a row ends."""
+        """Describe the error at the end of a row."""
         if data[place] != ord(")"):
             return f"value {n_values} is followed by {data[place : place + 40]!r}"
         if n_values != self._n_columns:
@@ -141,13 +141,13 @@ class RowReader:
 
 
 def _after_space(data: bytes, start: int) -> int:
-    """Return where white space ends."""
+    """Return the position after white space."""
     space = _SPACE.match(data, start)
     return space.end() if space else start
 
 
 class BatchBuilder:
-    """Gathers columns until they make a batch."""
+    """Collects values per column and returns them as batches."""
 
     def __init__(self, columns: Sequence[SqlColumn]) -> None:
         kinds = {"integer": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}
@@ -156,19 +156,19 @@ class BatchBuilder:
         )
         """The batches' schema."""
         self.total_rows = 0
-        """Rows of all batches, with the one in the making."""
+        """Rows of all batches, including the current one."""
         self._parts: list[list[pa.Array]] = [[] for _ in columns]
         self._n_rows = 0
         self._n_bytes = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether a batch should be taken."""
+        """Whether the current batch has its maximum size."""
         return self._n_rows >= _BATCH_ROWS or self._n_bytes >= _BATCH_BYTES
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to take."""
+        """Whether the current batch has no rows."""
         return self._n_rows == 0
 
     def add_rows(self, rows: Sequence[Sequence[Value]]) -> None:

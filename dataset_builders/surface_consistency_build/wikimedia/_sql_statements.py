@@ -1,4 +1,4 @@
-"""Where in a dump its CREATE TABLE and the rows of its INSERTs stand."""
+"""Find the CREATE TABLE and the INSERTs of an SQL dump."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from surface_consistency_build.wikimedia.sql_tables import name_of
 from surface_consistency_build.wikimedia.streams import DumpStream
 
 MAX_STATEMENT_BYTES = 1 << 26
-"""No row or statement is longer, 64 MiB; one that seems to be is a string that never ends."""
+"""Maximum length of a row or statement, 64 MiB; a longer one is a string without an end."""
 
 _EDGE_BYTES = 4096
 _HEADER_COMMENT = re.compile(rb"^-- (?:MySQL|MariaDB) dump\b", re.MULTILINE)
@@ -41,21 +41,21 @@ _HEADER_BYTES = 1 << 16
 
 
 class DumpFaultError(Exception):
-    """What the dump says at a window's position is not what it must be."""
+    """The dump has an invalid content at a window's position."""
 
 
 class Window:
-    """Bytes of a stream from `position` on, as many as have been asked for."""
+    """Bytes of a stream from `position` on, as many as were requested."""
 
     def __init__(self, stream: DumpStream) -> None:
         self.stream = stream
         """The dump."""
         self.data = b""
-        """The bytes held."""
+        """The bytes in memory."""
         self.position = 0
-        """Where in `data` the bytes start that have not been used."""
+        """Start of the unread bytes in `data`."""
         self.is_at_end = False
-        """Whether the stream has nothing more."""
+        """Whether the stream is at its end."""
         self._base = 0
         self._head = b""
         self._tail = b""
@@ -68,11 +68,11 @@ class Window:
 
     @property
     def unused(self) -> int:
-        """How many bytes are held from `position` on."""
+        """Number of bytes in memory from `position` on."""
         return len(self.data) - self.position
 
     def fill(self) -> bool:
-        """Hold more bytes, twice as many if all those held are still needed; False at the end."""
+        """Read more bytes, at least as many as are unread; return False at the end."""
         parts = [self.data[self.position :]]
         wanted = max(1, len(parts[0]))
         while wanted > 0:
@@ -92,11 +92,11 @@ class Window:
 
     @property
     def end(self) -> Literal["marked", "lacking", "unmarked"]:
-        """Tell of a dump that was read to its end whether it is the end that its start announces.
+        """Check whether a dump that was read to its end has the end marker that its start implies.
 
-        mysqldump closes with a comment what it opens with one, unless comments were left out; and
-        it sets back what it sets, unless it was asked for a compact dump. Where a dump begins with
-        neither, nothing marks its end.
+        A dump that starts with mysqldump's comment ends with its comment, and a dump that changes
+        settings restores them at its end. A dump without both, such as a compact one, has no end
+        marker.
         """
         if _HEADER_COMMENT.search(self._head):
             return "marked" if _FOOTER_COMMENT.search(self._tail) else "lacking"
@@ -107,14 +107,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """A CREATE TABLE statement, which has been used up."""
+    """A CREATE TABLE statement; the window is after it."""
 
     statement: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class InsertInto:
-    """The head of an INSERT, which has been used up to the first row."""
+    """The head of an INSERT; the window is at the first row."""
 
     table: str
     columns: tuple[str, ...] | None
@@ -125,9 +125,10 @@ Statement = CreateTable | InsertInto
 
 
 def next_statement(window: Window) -> Statement | Literal["end", "cut off"]:
-    """Use up a dump to its next statement that matters here, or to its end.
+    """Read a dump up to its next CREATE TABLE or INSERT, or to its end.
 
-    "cut off" means that the dump ends within a statement; what is no SQL is a `DumpFaultError`.
+    "cut off" means that the dump ends within a statement; text that is not SQL raises
+    `DumpFaultError`.
     """
     while True:
         if not _skip_blank(window):
@@ -149,13 +150,13 @@ def next_statement(window: Window) -> Statement | Literal["end", "cut off"]:
 
 
 def _skip_blank(window: Window) -> bool:
-    """Use up white space, comments and lone semicolons; False if nothing else is left."""
+    """Skip white space, comments and single semicolons; return False if nothing follows."""
     while True:
         blank = _BLANK.match(window.data, window.position)
         window.position = blank.end() if blank else window.position
         if window.unused > 1 and not _COMMENT_START.match(window.data, window.position):
             return True
-        _refuse_endless(window, "comment")
+        _check_length(window, "comment")
         if not window.fill():
             break
     if _LINE_COMMENT.match(window.data, window.position):
@@ -164,19 +165,19 @@ def _skip_blank(window: Window) -> bool:
 
 
 def _whole(window: Window) -> bytes | None:
-    """Use up a statement to its semicolon; None if the dump ends before."""
+    """Read a statement up to its semicolon; None if the dump ends before it."""
     while True:
         statement = _WHOLE.match(window.data, window.position)
         if statement:
             window.position = statement.end()
             return statement[0]
-        _refuse_endless(window, "statement")
+        _check_length(window, "statement")
         if not window.fill():
             return None
 
 
 def _insert(window: Window) -> InsertInto | None:
-    """Use up the head of an INSERT; None if the dump ends in it."""
+    """Read the head of an INSERT; None if the dump ends in it."""
     head = _INSERT.match(window.data, window.position)
     if head is None:
         start = window.data[window.position : window.position + 80]
@@ -188,7 +189,7 @@ def _insert(window: Window) -> InsertInto | None:
     return InsertInto(name_of(head[1]), names or None)
 
 
-def _refuse_endless(window: Window, what: str) -> None:
-    """Refuse to hold more and more of a dump that never ends a statement."""
+def _check_length(window: Window, what: str) -> None:
+    """Raise an error if a statement exceeds the maximum length."""
     if window.unused > MAX_STATEMENT_BYTES:
         raise DumpFaultError(f"a {what} is longer than {MAX_STATEMENT_BYTES:,} bytes")

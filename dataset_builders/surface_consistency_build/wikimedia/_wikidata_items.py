@@ -1,4 +1,4 @@
-"""The items of a Wikidata dump, by a typed decoder that builds only the wanted fields."""
+"""Read the items of a Wikidata dump with a typed decoder that builds only the wanted fields."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _FRAME = b" \t\r\n,[]"
 _NEWLINE = 10
 _ITEM = re.compile("Q[0-9]+")
-_LONGEST_ID = len("Q") + 18  # What fits into 64 bits.
+_LONGEST_ID = len("Q") + 18  # Maximum that fits into 64 bits.
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -34,7 +34,7 @@ class _Link(msgspec.Struct, gc=False):
 
 
 class _Target(msgspec.Struct, gc=False, rename={"kind": "entity-type", "number": "numeric-id"}):
-    """The entity that a value names; old dumps give its number alone."""
+    """The entity that a value names; old dumps contain only its number."""
 
     kind: str | None = None
     id: str | None = None
@@ -42,12 +42,12 @@ class _Target(msgspec.Struct, gc=False, rename={"kind": "entity-type", "number":
 
 
 class _DataValue(msgspec.Struct, gc=False):
-    """What a snak holds: an entity, or anything else."""
+    """The value of a snak: an entity, or anything else."""
 
     value: _Target | str | int | float | bool | list[msgspec.Raw] | None = None
 
 
-# Literals decode to shared objects, strings to new ones.
+# Literals are decoded to shared objects, strings to new ones.
 class _Snak(msgspec.Struct, gc=False):
     """A property's value, or the statement that it has none or an unknown one."""
 
@@ -63,7 +63,7 @@ class _Statement(msgspec.Struct, gc=False):
 
 
 class Entity(Protocol):
-    """One entity; its maps are taken apart by the decoder's functions."""
+    """One entity; the decoder's functions read its maps."""
 
     id: str
     type: str
@@ -74,10 +74,10 @@ class Entity(Protocol):
 
 
 class EntityDecoder:
-    """Decodes entities with some properties, languages and wikis, and takes their maps apart.
+    """Decodes entities with some properties, languages and wikis, and reads their maps.
 
-    Everything else in the JSON is stepped over without becoming objects, which makes the decoding
-    several times as fast.
+    Other parts of the JSON are skipped without building objects, which makes decoding several times
+    as fast.
     """
 
     def __init__(
@@ -94,17 +94,17 @@ class EntityDecoder:
         entity = msgspec.defstruct("Entity", fields, gc=False)
         decoder = msgspec.json.Decoder(GenericAlias(list, (entity,)))
         self.decode_array = cast("Callable[[bytes], list[Entity]]", decoder.decode)
-        """From the bytes of a JSON array of entities."""
+        """Decode the bytes of a JSON array of entities."""
         self.labels = cast("_Getter[_Text]", _getter(len(languages)))
-        """From an entity's `labels`: one text, or None, for each language."""
+        """Read an entity's `labels`: one text, or None, per language."""
         self.aliases = cast("_Getter[list[_Text]]", _getter(len(languages)))
-        """From its `aliases`: a list of texts, or None, for each language."""
+        """Read its `aliases`: a list of texts, or None, per language."""
         self.sitelinks = cast("_Getter[_Link]", _getter(len(wikis)))
-        """From its `sitelinks`: one link, or None, for each wiki."""
+        """Read its `sitelinks`: one link, or None, per wiki."""
         self._claims = cast("_Getter[list[_Statement]]", _getter(len(properties)))
 
     def objects(self, claims: object) -> list[list[int]]:
-        """From its `claims`: the items of the best statements, for each property."""
+        """Return the items of the best statements of `claims`, per property."""
         return [_best_objects(each) if each else [] for each in self._claims(claims)]
 
 
@@ -117,7 +117,7 @@ def _map_of(name: str, keys: Sequence[str], value: type | GenericAlias) -> Any: 
 
 
 def _getter(n_keys: int) -> Callable[[object], tuple[object, ...]]:
-    """Take the fields of a map as a tuple; of a missing map or a list, Nones."""
+    """Return a function that reads a map's fields as a tuple; Nones for a missing map or a list."""
     if not n_keys:
         return lambda _: ()
     take = attrgetter(*(f"field_{place}" for place in range(n_keys)))
@@ -134,9 +134,9 @@ def _getter(n_keys: int) -> Callable[[object], tuple[object, ...]]:
 def _best_objects(statements: Sequence[_Statement]) -> list[int]:
     """List the distinct numbers of the items that the best statements of one property name.
 
-    These are Wikidata's "truthy" values: the preferred statements if there is one, else the normal
-    ones; deprecated ones never. Statements without a value, or with one that is no item, give
-    nothing.
+    These are Wikidata's "truthy" values: the preferred statements if there are any, else the normal
+    ones, and never deprecated ones. Statements without a value, or whose value is not an item, are
+    skipped.
     """
     ranks = {statement.rank for statement in statements}
     best = "preferred" if "preferred" in ranks else "normal"
@@ -145,7 +145,7 @@ def _best_objects(statements: Sequence[_Statement]) -> list[int]:
 
 
 def _item_number(snak: _Snak) -> int | None:
-    """Return the number after Q of a snak's item; None if it has none."""
+    """Return the number after Q of a snak's item; None without an item."""
     value = snak.datavalue.value if snak.datavalue is not None else None
     if snak.snaktype != "value" or not isinstance(value, _Target):
         return None
@@ -158,7 +158,7 @@ def _item_number(snak: _Snak) -> int | None:
 def dump_items(
     path: str | os.PathLike[str], decoder: EntityDecoder, options: MarkedReadOptions
 ) -> Iterator[tuple[int, Entity]]:
-    """Yield the items of a dump with the number after Q, and pass over the rest."""
+    """Yield the items of a dump with the number after Q, and skip other entities."""
     with open_ahead(path, **options) as (stream, chunks):
         reader = _BlockReader(stream, decoder)
         for block in _line_blocks(stream, chunks, reader):
@@ -182,7 +182,7 @@ class _BlockReader:
         self._last = b""
 
     def items(self, block: bytes) -> Iterator[tuple[int, Entity]]:
-        """Yield the items of a block; those before a line that is no entity, if there is one."""
+        """Yield the items of a block, up to the first line that is not an entity."""
         bare = block[:64].strip() or block.strip()
         if bare:
             self._first = self._first or bare[:1]
@@ -195,27 +195,27 @@ class _BlockReader:
         yield from self._counted(entities)
         if problem is not None:
             self._end_early(*problem)
-        # Several times as fast as `bytes.count`, which would take as long as the decoding.
+        # Several times as fast as `bytes.count`, which takes as long as the decoding.
         self._n_lines += int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
         self._offset += len(block)
 
     def finish(self) -> None:
-        """Check that an array was closed; entities without one have no end to check."""
+        """Check that an array was closed; entities outside an array have no end to check."""
         if self._stream.is_truncated:
             return
         if self._first != b"[":
-            self._stream.end_unmarked("entities that stand in no array mark no end")
+            self._stream.end_unmarked("entities outside an array have no end marker")
         elif self._last != b"]":
             self._end_early(
                 "the array of entities has no closing bracket, so the file is cut off", self._offset
             )
 
     def is_endless(self, n_bytes: int) -> bool:
-        """Tell whether the dump ends early for a line of which `n_bytes` are held."""
+        """Check whether the dump ends early because of a line of at least `n_bytes`."""
         return self._stream.ends_in_line(n_bytes, self._n_lines + 1, self._offset)
 
     def _line_by_line(self, block: bytes) -> tuple[list[Entity], tuple[str, int] | None]:
-        """Decode lines until one is no entity; blocks without commas, or damaged, come here."""
+        """Decode lines until one is not an entity; for damaged blocks and those without commas."""
         entities: list[Entity] = []
         offset = self._offset
         for number, line in enumerate(block.split(b"\n"), self._n_lines + 1):
@@ -224,7 +224,7 @@ class _BlockReader:
                 entities.extend(self._decoder.decode_array(b"[%b]" % body))
             except _ERRORS as error:
                 problem = "too deeply nested" if type(error) is RecursionError else error
-                return entities, (f"line {number:,} is no Wikidata entity ({problem})", offset)
+                return entities, (f"line {number:,} is not a Wikidata entity ({problem})", offset)
             offset += len(line) + 1
         return entities, None
 
@@ -235,8 +235,8 @@ class _BlockReader:
             if entity.type == "item" and _ITEM.fullmatch(identifier):
                 if len(identifier) > _LONGEST_ID:
                     self._end_early(
-                        f"no item has the id {identifier[:_LONGEST_ID]}... of {len(identifier):,} "
-                        "characters, which stands in the block",
+                        f"the id {identifier[:_LONGEST_ID]}... of {len(identifier):,} characters "
+                        "in the block is not the id of an item",
                         self._offset,
                     )
                     return
@@ -244,13 +244,13 @@ class _BlockReader:
                 yield int(identifier[1:]), entity
 
     def _end_early(self, problem: str, offset: int) -> None:
-        """Raise, or warn where that is allowed."""
+        """Raise an error, or warn if damage is allowed."""
         self.is_damaged = True
         self._stream.end_early(f"{problem} at plain byte {offset:,}, after {self._n_items:,} items")
 
 
 def _array(block: bytes) -> bytes:
-    """Put lines of entities into brackets of their own; with few copies, as they are large."""
+    """Put lines of entities into brackets, with few copies because they are large."""
     start, end = block.find(b"{"), block.rfind(b"}") + 1
     if start < 0 or block[:start].strip(_FRAME) or block[end:].strip(_FRAME):
         return b"[%b]" % block.strip(_FRAME)
@@ -260,7 +260,7 @@ def _array(block: bytes) -> bytes:
 def _line_blocks(
     stream: DumpStream, chunks: Iterable[bytes], reader: _BlockReader
 ) -> Iterator[bytes]:
-    """Yield whole lines, about a chunk's worth at a time, until one is too long."""
+    """Yield blocks of whole lines, about one chunk each, until a line is too long."""
     parts: list[bytes] = []
     for chunk in chunks:
         cut = chunk.rfind(b"\n") + 1

@@ -1,4 +1,4 @@
-"""The prose of a wiki page."""
+"""Extract the plain text of a wiki page."""
 
 import html
 import re
@@ -30,17 +30,18 @@ _IN_BRACKETS: Final = re.compile(r"(?<!\s)\s*(?:\([^()]*\)|（[^（）]*）)\s*\
 
 
 def plain_text(wikitext: str, site: SiteInfo | None = None) -> str:
-    """Bring wikitext into plain text.
+    """Convert wikitext to plain text.
 
-    Templates, tables, references, galleries, files and categories are left out; headings and items
-    of lists stay as lines. Small letters right after a link belong to its label, as in MediaWiki.
+    Templates, tables, references, galleries, files and categories are removed; headings and items
+    of lists are kept as lines. Lower-case letters directly after a link belong to its label, as in
+    MediaWiki.
 
     Args:
         wikitext: Text of a page.
         site: The wiki, for the names of its namespaces.
 
     Returns:
-        The text, links by their labels.
+        The text, with the labels of links.
 
     Examples:
         >>> plain_text("Paris has [[bus]]es and the [[Louvre|museum]]{{cn}}.")
@@ -60,11 +61,11 @@ def plain_text(wikitext: str, site: SiteInfo | None = None) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    """Leave out templates and tables; what nothing closes is text."""
+    """Remove templates and tables; unclosed ones are kept as text."""
     if "{" not in text:
         return text
     spans: list[tuple[int, int]] = []
-    levels: list[tuple[int, list[int]]] = [(0, [])]  # Open templates, each with its open tables.
+    levels: list[tuple[int, list[int]]] = [(0, [])]  # Open templates with their open tables.
     for token in _BLOCK.finditer(text):
         if token[1]:
             levels[-1][1].append(token.start(1))
@@ -85,7 +86,7 @@ def _without_blocks(text: str) -> str:
 
 
 def _link_spans(text: str, site: SiteInfo) -> list[tuple[int, int]]:
-    """Find links: those of files and categories with all that is in them, else the innermost."""
+    """Find links: those of files and categories with their content, else the innermost ones."""
     spans: list[tuple[int, int]] = []
     stack: list[int] = []
     for token in _BRACKETS.finditer(text):
@@ -104,13 +105,13 @@ def _link_spans(text: str, site: SiteInfo) -> list[tuple[int, int]]:
 
 
 def _is_embedded(link: str, site: SiteInfo) -> bool:
-    """Tell whether a link shows a file or names a category, rather than lead somewhere."""
+    """Check whether a link embeds a file or adds a category."""
     target = link.partition("|")[0]
     return ":" in target and site.namespace_of(target.strip()) in (_FILE, _CATEGORY)
 
 
 def _label(link: str, site: SiteInfo) -> str:
-    """Return the label of a link; nothing of a file, a category or a link between languages."""
+    """Return the label of a link; empty for files, categories and links between languages."""
     given, bar, label = link.partition("|")
     target = link_parts(given)[0]
     shown = label.strip() if bar else given.strip().removeprefix(":").lstrip()

@@ -1,4 +1,4 @@
-"""MediaWiki's XML exports: pages, and redirects with the templates that sort them."""
+"""Read MediaWiki's XML exports: pages, and redirects with their templates and categories."""
 
 import html
 import os
@@ -33,9 +33,8 @@ _LISTING: Final = """
 """
 
 REDIRECT_WORDS: Final[tuple[str, ...]] = tuple(_LISTING.split())
-"""Magic words without their number sign, English first; the letter case does not matter.
-
-They come from MediaWiki's message files, as DBpedia's extraction framework collects them.
+"""Magic words without their number sign, English first; the letter case does not matter. They are
+those of MediaWiki's message files, as DBpedia's extraction framework collects them.
 """
 
 _WORDS: Final = "|".join(
@@ -55,20 +54,20 @@ class WikiPage:
     """Number of the page."""
 
     namespace: int
-    """Number of its namespace; 0 holds the articles."""
+    """Number of its namespace; 0 is that of articles."""
 
     title: str
     """Title with namespace prefix and spaces."""
 
     redirect: str | None
-    """Title in the export's `<redirect>` element; "" if the element gives none (before schema
-    0.6), None if there is no such element."""
+    """Title in the export's `<redirect>` element; "" if the element has no title (before schema
+    0.6), None without this element."""
 
     text: str
-    """Wikitext of the last revision in the export; "" where it was hidden."""
+    """Wikitext of the last revision in the export; "" if it was hidden."""
 
     site: wikitext.SiteInfo = field(default_factory=wikitext.SiteInfo, repr=False, compare=False)
-    """The export's wiki, for the local names of its namespaces."""
+    """The wiki of the export, for the local names of its namespaces."""
 
 
 def read_pages(
@@ -77,23 +76,22 @@ def read_pages(
     namespaces: Collection[int] | None = (0,),
     **options: Unpack[ReadOptions],
 ) -> Iterator[WikiPage]:
-    """Read the pages of a MediaWiki export (`pages-articles` and its like).
+    """Read the pages of a MediaWiki export such as `pages-articles`.
 
-    Memory holds one chunk of the file and the pages that it completes.
+    Only one chunk of the file and the pages that it completes are in memory.
 
     Args:
-        path: The export, packed or not.
-        namespaces: Namespaces to keep; all when None.
-        options: Whether a damaged file is read as far as it goes, who hears of progress, and how
-            many threads unpack: `ReadOptions`.
+        path: The export, compressed or not.
+        namespaces: Namespaces to keep; None for all.
+        options: Handling of damaged files, hook for progress, and number of threads: `ReadOptions`.
 
     Yields:
-        The pages in order. Of several revisions the last one counts.
+        The pages in order, with their last revision.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        DataError: If the file is cut off, damaged, or no MediaWiki export; also if a text or tag is
-            longer than 64 MiB, or elements are nested more than 100 deep.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If the file is cut off, damaged, or not a MediaWiki export; also if a text or tag
+            is longer than 64 MiB, or elements are nested more than 100 deep.
 
     Warns:
         DataWarning: If the file is cut off or damaged and that is allowed.
@@ -115,11 +113,11 @@ def redirect_link(text: str, *, is_known: bool = False) -> re.Match[str] | None:
 
     Args:
         text: The wikitext; MediaWiki allows no comment before the end of the link.
-        is_known: Whether something else (the dump's `<redirect>` element) says that the page is a
-            redirect; then any word after the number sign will do.
+        is_known: Whether the dump's `<redirect>` element marks the page as a redirect; any word
+            after the number sign is then accepted.
 
     Returns:
-        The match, whose first group is the link without its bar; None for other pages.
+        The match, whose first group is the link up to its bar; None for other pages.
 
     Examples:
         >>> redirect_link("#転送 [[東京都#歴史|東京]]")[1]
@@ -145,23 +143,24 @@ class RedirectPage:
     """Its title, with namespace prefix and spaces."""
 
     target: str
-    """Title that it leads to, with prefixes and spaces."""
+    """Title of its target, with prefixes and spaces."""
 
     target_namespace: int | None
     """Number of the target's namespace; None for another wiki."""
 
     fragment: str | None
-    """Section that it leads to, None for the whole page."""
+    """Section of its target; None for the page."""
 
     is_interwiki: bool
-    """Whether the target stands in another wiki."""
+    """Whether the target is in another wiki."""
 
     templates: tuple[str, ...]
     """Distinct templates that the page calls, with spaces and a capital, in order; bare parameters
-    of a shell ("from misspelling") stand as the template that they name ("R from misspelling")."""
+    of a shell ("from misspelling") are replaced by the template that they name ("R from
+    misspelling")."""
 
     categories: tuple[str, ...]
-    """Distinct categories that it is put into by links, without namespace, with spaces."""
+    """Distinct categories of its links, without namespace, with spaces."""
 
 
 def read_redirects(
@@ -171,25 +170,24 @@ def read_redirects(
     shells: Collection[str] = ENWIKI_SHELLS,
     **options: Unpack[ReadOptions],
 ) -> Iterator[RedirectPage]:
-    """Read the redirects of a MediaWiki export, with the templates that sort them.
+    """Read the redirects of a MediaWiki export, with their templates and categories.
 
-    The target is that of the export's `<redirect>` element, or of the wikitext in old exports
-    without one; the fragment is always that of the wikitext.
+    The target is taken from the export's `<redirect>` element, or from the wikitext in old exports
+    without this element; the fragment is always taken from the wikitext.
 
     Args:
-        path: The export, packed or not.
-        namespaces: Namespaces to keep; all when None.
+        path: The export, compressed or not.
+        namespaces: Namespaces to keep; None for all.
         shells: Templates whose bare parameters name redirect-category templates without their "R".
-        options: Whether a damaged file is read as far as it goes, who hears of progress, and how
-            many threads unpack: `ReadOptions`.
+        options: Handling of damaged files, hook for progress, and number of threads: `ReadOptions`.
 
     Yields:
         The redirects in order.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        DataError: If the file is cut off, damaged, or no MediaWiki export; also if a text or tag is
-            longer than 64 MiB, or elements are nested more than 100 deep.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If the file is cut off, damaged, or not a MediaWiki export; also if a text or tag
+            is longer than 64 MiB, or elements are nested more than 100 deep.
 
     Warns:
         DataWarning: If the file is cut off or damaged and that is allowed.
@@ -203,7 +201,7 @@ def read_redirects(
 
 
 def _redirect(page: RawPage, shells: frozenset[str]) -> RedirectPage | None:
-    """Read one redirect; None where the text only looks like one."""
+    """Read one redirect; None if the page is not a redirect."""
     link = redirect_link(page.text, is_known=page.redirect is not None)
     linked, fragment = ("", None) if link is None else link_parts(link[1])
     if not (page.redirect or linked):
@@ -228,10 +226,10 @@ def link_parts(link: str) -> tuple[str, str | None]:
     """Split a link into target and fragment, undoing character references and URL escapes.
 
     Args:
-        link: What stands between the brackets, without the bar and the label.
+        link: Text between the brackets, without the bar and the label.
 
     Returns:
-        The target as it is written, and the section of the page; None for the whole page.
+        The target as written, and the section of the page; None without a section.
     """
     plain = html.unescape(link)
     if "%" in plain:
@@ -241,7 +239,7 @@ def link_parts(link: str) -> tuple[str, str | None]:
 
 
 def _template_names(calls: list[wikitext.TemplateCall], shells: frozenset[str]) -> tuple[str, ...]:
-    """List the templates, those that shells name by bare parameters among them."""
+    """List the templates, including those that shells name by bare parameters."""
     names: dict[str, None] = {}
     for call in calls:
         names[call.name] = None

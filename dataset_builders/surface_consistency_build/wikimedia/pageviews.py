@@ -1,4 +1,4 @@
-"""Pageview files: how often each title of a wiki was asked for."""
+"""Read pageview files: the number of requests per title of a wiki."""
 
 import os
 import re
@@ -34,7 +34,7 @@ class _Counts:
     """Lines of the project that could not be read, so far."""
 
     first_malformed: str | None = None
-    """The first of them."""
+    """The first line that could not be read."""
 
 
 def read_pageviews(
@@ -43,30 +43,30 @@ def read_pageviews(
     """Read the lines of one project in a `pageview_complete` file, daily or monthly.
 
     A line is "de.wikipedia Obergesteln 585473 desktop 2 K1U1": project, title, page, kind of
-    access, views, and the views by hour or day. The page is "null" where it was not known, and
-    lacks in older files. A title has a row for each kind of access, and for each page that bore
-    the title; sum them. Titles are those that were asked for, so redirects have their own.
+    access, views, and the views by hour or day. The page is "null" if it was not known, and is
+    missing in older files. A title has one row per kind of access and per page that had the title;
+    sum them. Titles are the requested ones, so redirects have their own rows.
 
-    The format marks no end. A last line without its line feed is a torn one, and a packed file ends
-    with a checksum; but of a plain file that was cut at the end of a line nobody can tell, and it
-    is read as if it were whole (`ReadProgress.is_end_unmarked` says so).
+    The format has no end marker. A last line without a line feed is incomplete, and a compressed
+    file ends with a checksum. An uncompressed file that was cut at the end of a line cannot be
+    detected and is read as if it were complete (`ReadProgress.is_end_unmarked` is then True).
 
     Args:
-        path: The file, packed or not.
+        path: The file, compressed or not.
         project: The project, such as "en.wikipedia".
-        options: Whether a damaged file is read as far as it goes, whether one that is not packed
-            is refused (nothing tells whether it is whole), who hears of progress, and how many
-            threads unpack: `MarkedReadOptions`.
+        options: Handling of damaged files and of uncompressed files, which have no end marker; hook
+            for progress; number of threads: `MarkedReadOptions`.
 
     Yields:
         Batches with the columns `title` (binary, with underscores), `page_id` (int64 or null) and
-        `views` (int64), in the order of the file; none is empty.
+        `views` (int64), in the order of the file; empty batches are omitted.
 
     Raises:
-        ValueError: If `project` cannot be the name of one.
-        SourceNotFoundError: If there is no such file.
-        DataError: If the file is cut off or damaged, its last line is torn, it is no pageview file,
-            or more than 1 % of the project's lines, and more than 100, cannot be read.
+        ValueError: If `project` cannot be the name of a project.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If the file is cut off or damaged, its last line is incomplete, it is not a
+            pageview file, or more than 1 % of the project's lines, and more than 100, cannot be
+            read.
 
     Warns:
         DataWarning: If the file is cut off or damaged and that is allowed.
@@ -99,10 +99,10 @@ def read_pageviews(
 
 
 def _plain_batch(block: bytes, project: str) -> pa.RecordBatch | None:
-    """Read lines of six fields at once; None where a line needs a closer look.
+    """Read lines of six fields at once; None if a line needs the slow parser.
 
-    Quotes are looked at closely, and so are lines without a page, of other line ends, or of fields
-    that are not what they should be.
+    The slow parser reads blocks with quotes, lines without a page, other line ends, or unexpected
+    fields.
     """
     if b' "' in block or b"\r" in block or b"\n\n" in block:
         return None
@@ -128,7 +128,7 @@ def _plain_batch(block: bytes, project: str) -> pa.RecordBatch | None:
 
 
 def _is_sound(table: pa.Table) -> bool:
-    """Tell whether every line has a title, views and an access of letters, as a pattern would."""
+    """Check that every line has a title, views and an access of letters, like the pattern."""
     accesses = pc.unique(table["access"]).to_pylist()
     views = pc.min_max(table["views"]).as_py()
     pages = pc.min_max(table["page_id"]).as_py()["min"]
@@ -143,7 +143,7 @@ def _is_sound(table: pa.Table) -> bool:
 
 
 def _line_blocks(stream: DumpStream, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield whole lines, a chunk's worth at a time; the first block must hold pageviews."""
+    """Yield blocks of whole lines, about one chunk each; the first block must contain pageviews."""
     rest = b""
     is_first = True
     for chunk in chunks:
@@ -160,24 +160,24 @@ def _line_blocks(stream: DumpStream, chunks: Iterable[bytes]) -> Iterator[bytes]
         yield block
     if not rest:
         if not stream.is_truncated:
-            stream.end_unmarked("pageview files mark no end")
+            stream.end_unmarked("pageview files have no end marker")
         return
     if is_first and not stream.is_truncated and not _SAMPLE.search(rest):
         raise _no_pageviews(stream, rest)
     if not stream.is_truncated:
         start = rest[:60].decode("utf-8", "replace")
         stream.end_early(
-            f"the last line has no line feed, so it is torn: {start!r} at plain byte "
+            f"the last line has no line feed, so it is incomplete: {start!r} at plain byte "
             f"{stream.plain_bytes - len(rest):,}"
         )
 
 
 def _no_pageviews(stream: DumpStream, block: bytes) -> DataError:
-    """Say that the file is of another kind."""
+    """Return the error for a file of another format."""
     start = block[:60].decode("utf-8", "replace")
     return DataError(
-        f"{stream.path}: no pageview_complete file; it starts with {start!r}, where a line is like "
-        "'de.wikipedia Obergesteln 585473 desktop 2 K1U1'"
+        f"{stream.path}: not a pageview_complete file; it starts with {start!r}, but a line is "
+        "like 'de.wikipedia Obergesteln 585473 desktop 2 K1U1'"
     )
 
 
@@ -187,7 +187,7 @@ def _sound_rows(
     project: str,
     stream: DumpStream,
 ) -> list[tuple[bytes, bytes, bytes, bytes]]:
-    """Count the lines, and leave out those that could not be read."""
+    """Count the lines, and skip those that cannot be read."""
     rows = [row for row in fields if row[2]]
     counts.n_rows += len(rows)
     n_malformed = len(fields) - len(rows)
@@ -203,17 +203,17 @@ def _sound_rows(
 
 
 def _too_many(counts: _Counts, project: str, stream: DumpStream) -> DataError:
-    """Say that the lines cannot be trusted."""
+    """Return the error for too many unreadable lines."""
     return DataError(
         f"{stream.path}: {counts.n_malformed:,} of {counts.n_rows + counts.n_malformed:,} lines of "
         f"{project} cannot be read, up to plain byte {stream.plain_bytes:,}; the first is "
-        f"{counts.first_malformed!r}. Fetch the file again, or check that it is a "
+        f"{counts.first_malformed!r}. Download the file again, or check that it is a "
         "pageview_complete file"
     )
 
 
 def _batch(rows: list[tuple[bytes, bytes, bytes, bytes]]) -> pa.RecordBatch:
-    """Turn rows into a batch."""
+    """Convert rows to a batch."""
     titles, pages, views, _ = zip(*rows, strict=True)
     page_text = pa.array(pages, pa.string())
     known = pc.if_else(pc.equal(page_text, ""), pa.scalar(None, pa.string()), page_text)
@@ -228,9 +228,9 @@ def _batch(rows: list[tuple[bytes, bytes, bytes, bytes]]) -> pa.RecordBatch:
 
 
 def _title(title: bytes) -> bytes:
-    """Undo the quoting of CSV, which some files apply to titles that hold quotes.
+    """Undo CSV quoting, which some files apply to titles that contain quotes.
 
-    A title that only starts and ends with a quote is left as it is: CSV would have doubled them.
+    A title that only starts and ends with a quote is unchanged: CSV would have doubled the quotes.
     """
     inner = title[1:-1]
     if len(title) < 4 or title[-1:] != b'"' or b'""' not in inner:

@@ -1,4 +1,4 @@
-"""Redirect categories by the templates that fill them."""
+"""Map templates to the redirect categories that they fill."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ ENWIKI_TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
 }
 """Template names by the short name of the category that they fill, main name first.
 
-Letter case is not told apart, and "Redirect from ..." stands for "R from ..." everywhere.
+Letter case is ignored, and "Redirect from ..." is the same as "R from ..." everywhere.
 """
 
 ENWIKI_SHELLS: Final[frozenset[str]] = frozenset(_DATA["shells"])
@@ -28,7 +28,7 @@ _SPACES: Final = re.compile(r"[\s_]+")
 
 
 def template_key(name: str) -> str:
-    """Fold the spellings of one template name into one key.
+    """Return one key for all spellings of a template name.
 
     Args:
         name: A template name without braces, in any letter case, with spaces or underscores.
@@ -45,7 +45,7 @@ def template_key(name: str) -> str:
 
 
 def template_table(labels: Mapping[str, str]) -> dict[str, str]:
-    """Fold the template names of a wiki's configuration, so that any spelling is found.
+    """Normalise the template names of a wiki's configuration, so that any spelling is found.
 
     Args:
         labels: Category label by template name, in any spelling of the name.
@@ -65,9 +65,8 @@ def template_table(labels: Mapping[str, str]) -> dict[str, str]:
         key = template_key(name)
         if table.setdefault(key, label) != label:
             raise ValueError(
-                f"template {shown(name)} stands for {shown(table[key])} and for "
-                f"{shown(label)}; each template "
-                "fills one category, so take one of the two out"
+                f"template {shown(name)} is mapped to {shown(table[key])} and to {shown(label)}; "
+                "each template fills one category, so remove one of the two"
             )
     return table
 
@@ -85,15 +84,15 @@ ENWIKI_TABLE: Final[dict[str, str]] = template_table(
 def categories_of_templates(
     templates: Iterable[str], table: Mapping[str, str] = ENWIKI_TABLE
 ) -> tuple[str, ...]:
-    """Name the redirect categories that templates of a page fill.
+    """Return the redirect categories that the templates of a page fill.
 
     Args:
         templates: Template names of one redirect page, such as `RedirectPage.templates`.
         table: Category label by template key, from `template_table`.
 
     Returns:
-        Distinct labels, those of the taxonomy first and in its order; templates that the table
-        does not hold give nothing.
+        Distinct labels, those of the taxonomy first and in its order; templates that are not in the
+        table are skipped.
 
     Examples:
         >>> categories_of_templates(["R from move", "R from maiden name", "r_typo"])

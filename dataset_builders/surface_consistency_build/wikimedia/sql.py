@@ -1,4 +1,4 @@
-"""SQL dumps as `mysqldump` writes them: the table's columns, and its rows as Arrow batches."""
+"""Read SQL dumps of `mysqldump`: the table's columns, and its rows as Arrow batches."""
 
 import os
 import warnings
@@ -48,13 +48,13 @@ class _SqlReader:
                 yield self._builder.take()
 
     def _stretches(self) -> Iterator[None]:
-        """Read the rows of all INSERTs, and stop after each stretch."""
+        """Read the rows of all INSERTs, and yield after each part."""
         while True:
             statement = next_statement(self._window)
             if isinstance(statement, InsertInto):
                 yield from self._rows(statement)
             elif isinstance(statement, CreateTable):
-                self._refuse_other(_parsed(statement).name)
+                self._reject_other(_parsed(statement).name)
             elif statement == "end":
                 self._check_end()
                 return
@@ -62,22 +62,22 @@ class _SqlReader:
                 raise DumpFaultError("the dump ends within a statement")
 
     def _check_end(self) -> None:
-        """Refuse a dump that ends with a statement, but not as its start announces."""
+        """Reject a dump that ends with a statement, without the end marker implied by its start."""
         end = self._window.end
         if end == "lacking" and not self._stream.is_truncated:
             raise DumpFaultError(
-                "the dump lacks the end that mysqldump writes ('-- Dump completed', before it what "
-                "is set back), so it is cut off"
+                "the dump lacks the end that mysqldump writes ('-- Dump completed', after "
+                "restoring the settings), so it is cut off"
             )
         if end == "unmarked":
             self._stream.end_unmarked(
                 "the dump begins without mysqldump's comments and settings (--compact, or another "
-                "program), so that no '-- Dump completed' marks its end"
+                "program), so it has no '-- Dump completed' as an end marker"
             )
 
     def _rows(self, insert: InsertInto) -> Iterator[None]:
         """Read the rows of one INSERT."""
-        self._refuse_other(insert.table)
+        self._reject_other(insert.table)
         names = insert.columns or self._table.names
         missing = [column.name for column in self._columns if column.name not in names]
         if missing:
@@ -92,20 +92,21 @@ class _SqlReader:
             raise DumpFaultError("the dump ends within an INSERT")
         yield
 
-    def _refuse_other(self, name: str) -> None:
-        """Refuse a second table."""
+    def _reject_other(self, name: str) -> None:
+        """Reject a second table."""
         if name != self._table.name:
             raise DumpFaultError(
-                f"there is the table {name} beside {self._table.name}; dump one table a file"
+                f"the dump contains the tables {self._table.name} and {name}; dump one table per "
+                "file"
             )
 
     def _count(self) -> str:
-        """Name the rows read so far."""
+        """Return a text with the number of rows read so far."""
         return f"{self._builder.total_rows:,} rows of {self._table.name}"
 
 
 def first_table(window: Window) -> SqlTable:
-    """Use up a dump to its first CREATE TABLE.
+    """Read a dump up to its first CREATE TABLE.
 
     Args:
         window: The dump, at its start.
@@ -114,22 +115,22 @@ def first_table(window: Window) -> SqlTable:
         The table.
 
     Raises:
-        DataError: If there is none, or rows come before it.
+        DataError: If the CREATE TABLE is missing, or rows precede it.
     """
     try:
         statement = next_statement(window)
         if isinstance(statement, InsertInto):
             raise DumpFaultError(
-                f"an INSERT INTO {statement.table} comes before any CREATE TABLE, which says what "
-                "the columns are; dump the table with its definition"
+                f"an INSERT INTO {statement.table} precedes the CREATE TABLE, which defines the "
+                "columns; dump the table with its definition"
             )
         if not isinstance(statement, CreateTable):
-            raise DumpFaultError("no CREATE TABLE is in the dump, or none that is whole")
+            raise DumpFaultError("the dump has no complete CREATE TABLE")
         return _parsed(statement)
     except DumpFaultError as fault:
         raise DataError(
             f"{window.stream.path}: {fault} at plain byte {window.offset:,}. Give the dump of a "
-            "table, as mysqldump writes it, or fetch the file again."
+            "table, as mysqldump writes it, or download the file again."
         ) from None
 
 
@@ -144,7 +145,7 @@ def _parsed(statement: CreateTable) -> SqlTable:
 def _wanted_columns(
     table: SqlTable, names: Sequence[str], stream: DumpStream
 ) -> tuple[SqlColumn, ...]:
-    """Find the columns asked for."""
+    """Return the requested columns."""
     known = {column.name: column for column in table.columns}
     missing = [name for name in names if name not in known]
     if missing:
@@ -156,19 +157,19 @@ def _wanted_columns(
 
 
 def read_create_table(source: str | os.PathLike[str] | DumpStream) -> SqlTable:
-    """Read which table a SQL dump holds.
+    """Read the definition of the table in a SQL dump.
 
-    Of a dump that is cut off or damaged later on this says nothing: reading its rows does.
+    Damage after the definition is not detected here, but when the rows are read.
 
     Args:
-        source: The dump, or a stream of it, which is read as far as needed.
+        source: The dump, or a stream of it, which is read only as far as needed.
 
     Returns:
         The table of the first CREATE TABLE.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        DataError: If the dump is damaged before its CREATE TABLE, or has none.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If the dump is damaged before its CREATE TABLE, or has no CREATE TABLE.
     """
     if isinstance(source, DumpStream):
         return first_table(Window(source))
@@ -182,32 +183,32 @@ def read_sql(
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of a SQL dump.
 
-    The dump's own CREATE TABLE says where a column stands and what it holds: integers become int64
-    (`bigint unsigned` uint64), `float` and `double` float64, and all else binary: strings, enums
-    and timestamps as they are stored, decimals as they are written. Memory holds a stretch of the
-    dump and a batch, however long an INSERT is.
+    The dump's CREATE TABLE defines the position and type of each column: integers become int64
+    (`bigint unsigned` uint64), `float` and `double` float64, and all other types binary: strings,
+    enums and timestamps as they are stored, decimals as they are written. Only a part of the dump
+    and one batch are in memory, however long an INSERT is.
 
-    A dump with mysqldump's comments must end with "-- Dump completed", one with its settings alone
-    (--skip-comments) with what sets them back. Without both (--compact, other programs) a plain
-    file that was cut where a statement ends looks whole, and is read as if it were.
+    A dump with mysqldump's comments must end with "-- Dump completed", and a dump with only its
+    settings (--skip-comments) with statements that restore them. Without both (--compact, other
+    programs) an uncompressed file that was cut at the end of a statement is read as if it were
+    complete.
 
     Args:
         path: The dump; plain, gzip or bzip2.
         columns: Names of the wanted columns; the batches have them in this order.
-        options: Whether a damaged dump is read as far as it goes, whether a plain one of which
-            nothing tells that it is whole is refused, who hears of progress, and how many threads
-            unpack: `MarkedReadOptions`.
+        options: Handling of damaged dumps and of uncompressed dumps without an end marker; hook for
+            progress; number of threads: `MarkedReadOptions`.
 
     Returns:
-        The record batches, none of them empty.
+        The record batches, without empty ones.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        ColumnNotFoundError: If the table lacks a column; the message names those it has.
-        DataError: If the dump is damaged before its CREATE TABLE, or has none. In iteration: if it
-            is cut off, or a row breaks the table's form; the message names the file, the byte, and
-            how many rows came before.
-        ValueError: If no column is asked for, or one twice.
+        SourceNotFoundError: If the file does not exist.
+        ColumnNotFoundError: If the table lacks a column; the message lists its columns.
+        DataError: If the dump is damaged before its CREATE TABLE, or has no CREATE TABLE. In
+            iteration: if it is cut off, or a row does not match the table; the message contains the
+            file, the byte and the number of rows before it.
+        ValueError: If `columns` is empty or contains a name twice.
 
     Warns:
         DataWarning: If the dump is cut off or damaged and that is allowed; once.
@@ -226,7 +227,7 @@ def read_sql(
         >>> folder.cleanup()
     """
     if not columns or len(set(columns)) != len(columns):
-        raise ValueError(f"columns must name at least one column and none twice, got {columns!r}")
+        raise ValueError(f"columns must contain one or more distinct names, got {columns!r}")
     stream = open_dump(path, **options)
     try:
         return _SqlReader(stream, columns).batches()

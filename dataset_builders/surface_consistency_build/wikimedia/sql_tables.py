@@ -1,4 +1,4 @@
-"""What a CREATE TABLE statement says about a table, and what the literals of its rows mean."""
+"""Parse CREATE TABLE statements and the literals of rows."""
 
 import math
 import re
@@ -32,7 +32,7 @@ _INTEGER = re.compile("(?:tiny|small|medium|middle|big)?int(?:eger)?|int[1-48]|y
 _FLOAT = re.compile("float[48]?|double|real")
 _DECIMAL = re.compile("dec(?:imal)?|numeric|fixed")
 ESCAPES = {b"0": b"\0", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"Z": b"\x1a"}
-"""Escapes that do not stand for the character itself; `\\%` and `\\_` stand for both characters."""
+"""Escapes that do not mean the character itself; `\\%` and `\\_` mean both characters."""
 
 _ESCAPED = re.compile(rb"\\(.)|''", re.DOTALL)
 _NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
@@ -52,15 +52,15 @@ class SqlColumn:
     """Its name."""
 
     type: str
-    """Its type as the statement writes it, such as "int(8) unsigned" or "varbinary(255)"."""
+    """Its type as written in the statement, such as "int(8) unsigned" or "varbinary(255)"."""
 
     @property
     def kind(self) -> ValueKind:
-        """What its values are read as.
+        """Type as which its values are read.
 
-        `integer` is a signed 64-bit number, `unsigned` one without sign (`bigint unsigned`, the
-        only type that needs it), `float` a 64-bit one. `decimal` keeps its digits as they are
-        written. All else is `bytes`.
+        `integer` is a signed 64-bit integer, `unsigned` an unsigned one (`bigint unsigned`, the
+        only type that needs it), `float` a 64-bit float. `decimal` keeps its digits as written. All
+        other types are `bytes`.
         """
         words = self.type.lower().split()
         base = words[0].split("(", 1)[0]
@@ -76,7 +76,7 @@ class SqlColumn:
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table as its CREATE TABLE describes it."""
+    """A table as described by its CREATE TABLE."""
 
     name: str
     """Its name."""
@@ -100,7 +100,7 @@ def parse_create_table(statement: bytes) -> SqlTable:
         The table.
 
     Raises:
-        DataError: If the statement names no columns, or does not close its parentheses.
+        DataError: If the statement has no columns or unclosed parentheses.
 
     Examples:
         >>> table = parse_create_table(
@@ -128,7 +128,7 @@ def name_of(identifier: bytes) -> str:
     """Return a name without its quotes and its database.
 
     Args:
-        identifier: A name as SQL writes it.
+        identifier: A name as written in SQL.
 
     Returns:
         The name.
@@ -142,7 +142,7 @@ def name_of(identifier: bytes) -> str:
 
 
 def _items(statement: bytes, start: int) -> list[list[bytes]]:
-    """Split what stands between the outer parentheses at its commas."""
+    """Split the text between the outer parentheses at its commas."""
     items: list[list[bytes]] = [[]]
     depth = 1
     for found in _TOKEN.finditer(statement, start):
@@ -154,7 +154,7 @@ def _items(statement: bytes, start: int) -> list[list[bytes]]:
             items.append([])
         elif not token.startswith((b"/*", b"--")):
             items[-1].append(token)
-    raise DataError(f"the parentheses of a CREATE TABLE do not close: {statement[:80]!r}")
+    raise DataError(f"the parentheses of a CREATE TABLE are not closed: {statement[:80]!r}")
 
 
 def _type(tokens: list[bytes]) -> str:
@@ -173,14 +173,14 @@ def decode_literal(literal: bytes, kind: ValueKind) -> bytes | int | float | Non
     r"""Read one literal.
 
     Args:
-        literal: What stands between the commas.
-        kind: What its column holds.
+        literal: Text between the commas.
+        kind: Type of its column.
 
     Returns:
         The value; None for NULL.
 
     Raises:
-        ValueError: If it is no literal, or none of that kind.
+        ValueError: If it is not a literal of that type.
 
     Examples:
         >>> decode_literal(rb"'it\'s \0'", "bytes"), decode_literal(b"0x4A4b", "bytes")
@@ -193,18 +193,18 @@ def decode_literal(literal: bytes, kind: ValueKind) -> bytes | int | float | Non
     parts = _LITERAL.fullmatch(literal)
     if parts is None:
         if not _NUMBER.fullmatch(literal):
-            raise ValueError(f"{literal[:60]!r} is no literal")
+            raise ValueError(f"{literal[:60]!r} is not a literal")
         return _number(literal, kind)
     if parts["string"] is not None:
-        text = _ESCAPED.sub(_meant, parts["string"][1:-1])
+        text = _ESCAPED.sub(_unescaped, parts["string"][1:-1])
         return text if kind in {"bytes", "decimal"} else _number(text, kind)
     digits = parts["hex"] or parts["quoted_hex"]
     raw = bytes.fromhex(("0" * (len(digits) % 2)) + digits.decode())
     return raw if kind == "bytes" else _number(b"%d" % int.from_bytes(raw, "big"), kind)
 
 
-def _meant(escape: re.Match[bytes]) -> bytes:
-    """Return what one escape stands for."""
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    """Return the character or characters that an escape means."""
     letter = escape[1]
     if letter is None:
         return b"'"
@@ -214,9 +214,9 @@ def _meant(escape: re.Match[bytes]) -> bytes:
 
 
 def _number(text: bytes, kind: ValueKind) -> bytes | int | float:
-    """Read a number as what its column holds."""
+    """Read a number as the type of its column."""
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{text[:60]!r} is no number")
+        raise ValueError(f"{text[:60]!r} is not a number")
     if kind in {"bytes", "decimal"}:
         return text
     if kind == "float":

@@ -1,4 +1,4 @@
-"""Dump files as streams of plain bytes: packed or not, whole or cut off, in one thread or ahead."""
+"""Read dump files, compressed or not, as streams of plain bytes."""
 
 import os
 import warnings
@@ -16,55 +16,56 @@ from surface_consistency_build.unpacking.decoders import DamagedInputError, Deco
 _CHUNK_BYTES = 1 << 20
 _DEPTH = 3
 MAX_LINE_BYTES = 1 << 26
-"""No line of a dump is longer, 64 MiB; Wikidata's longest are a few megabytes. One that seems to be
-is a file of another kind, or one that unpacks to nonsense without end."""
+"""Maximum length of a line, 64 MiB; the longest lines of Wikidata have a few megabytes. A longer
+line means that the file has another format or is damaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadProgress:
-    """How far a dump has been read."""
+    """Progress of reading a dump."""
 
     path: Path
     """The dump."""
 
     read_bytes: int
-    """Bytes of the file used so far; packed ones if it is packed."""
+    """Bytes of the file read so far; compressed bytes if the file is compressed."""
 
     total_bytes: int
     """Size of the file."""
 
     plain_bytes: int
-    """Plain bytes handed out so far."""
+    """Plain bytes returned so far."""
 
     is_truncated: bool = False
-    """Whether the file turned out to be cut off or damaged (only where that is allowed)."""
+    """Whether the file is cut off or damaged (only if that is allowed)."""
 
     is_end_unmarked: bool = False
-    """Whether the file was read to its end and nothing in it tells that this is the end."""
+    """Whether the file was read to its end and has no end marker."""
 
 
 ProgressHook = Callable[[ReadProgress], None]
 
 
 class ReadOptions(TypedDict, total=False):
-    """What every reader of dumps takes beside its path, with the meaning that it has there."""
+    """Options that all readers of dumps accept."""
 
     allow_truncated: bool
-    """Keep what came before the place where the dump is cut off or damaged, and warn, rather than
-    raise; False by default."""
+    """If the dump is cut off or damaged, keep the data before that place and warn instead of
+    raising an error; False by default."""
 
     progress: ProgressHook | None
     """Called after every chunk, and once at the end."""
 
     threads: int | None
-    """How many threads may unpack bzip2; as many as there are processors by default."""
+    """Maximum number of threads that decompress bzip2; by default the number of processors."""
 
 
 class MarkedReadOptions(ReadOptions, total=False):
-    """What readers take of dumps whose format may lack the mark of an end; XML has one."""
+    """Options of readers of dumps whose format may have no end marker; XML has one."""
 
     require_end_mark: bool
-    """Refuse a plain file of which nothing tells whether it is whole; False by default."""
+    """Reject an uncompressed file without an end marker, because it may be incomplete; False by
+    default."""
 
 
 def open_dump(
@@ -75,26 +76,27 @@ def open_dump(
     progress: ProgressHook | None = None,
     threads: int | None = None,
 ) -> "DumpStream":
-    r"""Open a dump file, whatever it is packed with.
+    r"""Open a dump file, whatever its compression.
 
-    The content decides, not the name: gzip, bzip2, xz or zstd with one or many members, or plain.
-    bzip2 is unpacked by several threads, each block held against its checksum.
+    The format is detected from the content, not from the name: gzip, bzip2, xz or zstd with one or
+    many members, or uncompressed. Several threads decompress bzip2 and compare each block with its
+    checksum.
 
     Args:
         path: The file.
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a file whose format cannot tell that it is whole, where a reader
-            finds it so (`DumpStream.end_unmarked`).
+        allow_truncated: If the file is cut off or damaged, keep the data before that place and warn
+            instead of raising an error.
+        require_end_mark: Raise an error if a reader finds that the file has no end marker
+            (`DumpStream.end_unmarked`).
         progress: Called after every chunk, and once at the end.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        threads: Maximum number of threads that decompress bzip2; None for the number of processors.
 
     Returns:
         A stream to use in a `with` statement.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        DataError: If the file is empty, or its content is not what its name says.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If the file is empty, or its content does not have the format of its name.
         ValueError: If `threads` is below 1.
 
     Examples:
@@ -113,11 +115,11 @@ def open_dump(
     if place.is_dir():
         raise SourceNotFoundError(f"{place} is a folder; give the dump file itself")
     if not place.exists():
-        raise SourceNotFoundError(f"there is no dump {place}; fetch it or give its path")
+        raise SourceNotFoundError(f"dump {place} not found; download it or give its path")
     try:
         decoder = open_decoder(place, threads or os.cpu_count() or 1)
     except DamagedInputError as damage:
-        raise DataError(f"{place}: {damage}. Fetch the file again.") from None
+        raise DataError(f"{place}: {damage}. Download the file again.") from None
     return DumpStream(
         place,
         decoder,
@@ -128,13 +130,13 @@ def open_dump(
 
 
 class DumpStream:
-    """The plain bytes of a dump, in order, once; `open_dump` makes one.
+    """The plain bytes of a dump, in order, once; returned by `open_dump`.
 
     Args:
         path: The file.
-        decoder: What unpacks it.
-        allow_truncated: Whether damage ends the stream with a warning, not an error.
-        require_end_mark: Whether an end that nothing marks is an error.
+        decoder: Decoder that decompresses the file.
+        allow_truncated: Whether damage ends the stream with a warning instead of an error.
+        require_end_mark: Whether a missing end marker is an error.
         progress: Called after every chunk, and once at the end.
     """
 
@@ -150,16 +152,16 @@ class DumpStream:
         self.path = path
         """The file."""
         self.plain_bytes = 0
-        """Plain bytes handed out so far."""
+        """Plain bytes returned so far."""
         self.is_truncated = False
-        """Whether the file turned out to be cut off or damaged (only where that is allowed)."""
+        """Whether the file is cut off or damaged (only if that is allowed)."""
         self.is_end_unmarked = False
-        """Whether a reader came to the end of a plain file of which nothing tells that it is whole;
-        a packed one tells by its packing."""
+        """Whether a reader reached the end of an uncompressed file without an end marker; a
+        compressed file ends with a checksum."""
         self.total_bytes = path.stat().st_size
         """Size of the file."""
         self.allow_truncated = allow_truncated
-        """Whether damage ends the stream with a warning, not an error."""
+        """Whether damage ends the stream with a warning instead of an error."""
         self._require_end_mark = require_end_mark
         self._decoder = decoder
         self._progress = progress
@@ -173,24 +175,25 @@ class DumpStream:
 
     @property
     def compressed_offset(self) -> int:
-        """Bytes of the file used so far; by threads, to the block."""
+        """Bytes of the file read so far; with several threads, to the end of a block."""
         return self._decoder.offset
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._decoder.close()
 
     def chunks(self, size: int = _CHUNK_BYTES) -> Iterator[bytes]:
-        """Give the plain bytes that have not been given yet.
+        """Yield the plain bytes that have not been returned yet.
 
         Args:
-            size: Most bytes a chunk.
+            size: Maximum number of bytes per chunk.
 
         Yields:
-            Chunks, none of them empty.
+            Chunks that are not empty.
 
         Raises:
-            DataError: If the file is cut off or damaged and that is not allowed.
+            DataError: If the file is cut off or damaged and that is not allowed
+                (`allow_truncated`).
             ValueError: If `size` is below 1.
 
         Warns:
@@ -204,7 +207,7 @@ class DumpStream:
             yield chunk
 
     def ends_in_line(self, n_bytes: int, number: int, offset: int) -> bool:
-        """Tell whether the dump ends early because a line is longer than any may be.
+        """Check whether the dump ends early because a line exceeds the maximum length.
 
         Args:
             n_bytes: Bytes of the line that have been read.
@@ -212,21 +215,21 @@ class DumpStream:
             offset: Plain bytes before it.
 
         Returns:
-            Whether it is too long; never where damage is not allowed.
+            Whether the line is too long; never True if damage is not allowed.
 
         Raises:
-            DataError: If it is too long and damage is not allowed.
+            DataError: If the line is too long and damage is not allowed.
         """
         if n_bytes <= MAX_LINE_BYTES:
             return False
         self.end_early(
-            f"line {number:,} is longer than {MAX_LINE_BYTES:,} bytes, so this is no dump of lines "
-            f"or a damaged one, at plain byte {offset:,}"
+            f"line {number:,} is longer than {MAX_LINE_BYTES:,} bytes, so this is not a dump of "
+            f"lines, or it is damaged, at plain byte {offset:,}"
         )
         return True
 
     def _read(self, size: int) -> bytes:
-        """Return the next bytes, none at the end or where damage starts."""
+        """Return the next bytes; empty at the end and at the start of damage."""
         if self._is_at_end:
             return b""
         try:
@@ -243,53 +246,54 @@ class DumpStream:
         return chunk
 
     def end_early(self, problem: str) -> None:
-        """Go on as if the dump ended here, if that is allowed; once for each dump.
+        """Treat this place as the end of the dump, if that is allowed; once per dump.
 
         Args:
-            problem: What is wrong, where, and after how much.
+            problem: Description of the damage, its place, and the amount of data before it.
 
         Raises:
             DataError: If damage is not allowed.
 
         Warns:
-            DataWarning: If it is, and nothing was wrong before.
+            DataWarning: If damage is allowed, and none was found before.
         """
         if not self.allow_truncated:
             raise DataError(
-                f"{self.path}: {problem}. Fetch the file again, or keep what came before it "
-                "with `allow_truncated`."
+                f"{self.path}: {problem}. Download the file again, or keep the data before it with "
+                "`allow_truncated`."
             ) from None
         if not self.is_truncated:
             self.is_truncated = True
-            message = f"{self.path}: {problem}; what came before is kept"
+            message = f"{self.path}: {problem}; the data before it is kept"
             warnings.warn(message, DataWarning, stacklevel=5)
             self._report()
 
     def end_unmarked(self, lacking: str) -> None:
-        """Note that a dump came to an end that its format does not mark, unless it is packed.
+        """Record that a dump ended without an end marker, unless it is compressed.
 
-        gzip and bzip2 end with a checksum, so that a packed file which is read to its end is whole.
-        A plain one may have been cut where a line or statement ends, and nobody can tell.
+        gzip and bzip2 end with a checksum, so a compressed file that is read to its end is
+        complete. An uncompressed file may have been cut at the end of a line or statement, which
+        cannot be detected.
 
         Args:
-            lacking: What the end would be told by, for the error.
+            lacking: Description of the missing end marker, for the error.
 
         Raises:
-            DataError: If the file is plain and an end mark is required.
+            DataError: If the file is uncompressed and an end marker is required.
         """
         if self._decoder.is_packed or self.is_truncated:
             return
         if self._require_end_mark:
             raise DataError(
                 f"{self.path}: {lacking}, so that a file cut off at the end of a line or statement "
-                f"looks like this one of {self.total_bytes:,} bytes. Give the packed file, whose "
-                "checksum tells, or take it as it is without require_end_mark (--require-end-mark)."
+                f"looks like this one of {self.total_bytes:,} bytes. Give the compressed file, "
+                "which has a checksum, or omit require_end_mark (--require-end-mark)."
             )
         self.is_end_unmarked = True
         self._report()
 
     def _report(self) -> None:
-        """Tell the caller how far the reading is."""
+        """Report the progress of reading to the caller."""
         if self._progress is not None:
             self._progress(
                 ReadProgress(
@@ -310,19 +314,19 @@ def open_ahead(
     chunk_bytes: int = _CHUNK_BYTES,
     **options: Unpack[MarkedReadOptions],
 ) -> Iterator[tuple[DumpStream, Iterator[bytes]]]:
-    """Open a dump whose next chunks are unpacked while the last one is used.
+    """Open a dump whose next chunks are decompressed while the last one is used.
 
-    The decoders of gzip and bzip2 let other threads run, so that unpacking and parsing share two
-    processors. At most three chunks wait.
+    The decoders of gzip and bzip2 release the interpreter lock, so decompression and parsing use
+    two processors. At most three chunks wait.
 
     Args:
         path: The dump.
-        chunk_bytes: Most bytes a chunk.
-        options: How it is read; `progress` is called in the caller's thread, when a chunk is handed
-            out.
+        chunk_bytes: Maximum number of bytes per chunk.
+        options: Options of the reader; `progress` is called in the caller's thread, when a chunk is
+            returned.
 
     Yields:
-        The stream, for its path and settings, and the chunks. The stream's counters run ahead of
+        The stream, for its path and settings, and the chunks. The stream's counters are ahead of
         the chunks.
     """
     reports: deque[ReadProgress] = deque()
@@ -344,7 +348,7 @@ def _chunks(
     reports: deque[ReadProgress],
     progress: ProgressHook | None,
 ) -> Iterator[bytes]:
-    """Yield chunks in order, always asking for the ones after them."""
+    """Yield chunks in order, and request the following ones in advance."""
     source = stream.chunks(chunk_bytes)
     waiting: deque[Future[bytes]] = deque(executor.submit(next, source, b"") for _ in range(_DEPTH))
     while chunk := waiting.popleft().result():
@@ -355,6 +359,6 @@ def _chunks(
 
 
 def _pass_on(reports: deque[ReadProgress], progress: ProgressHook | None) -> None:
-    """Hand what the other thread reported to the caller's function."""
+    """Pass the reports of the other thread to the caller's function."""
     while reports and progress is not None:
         progress(reports.popleft())

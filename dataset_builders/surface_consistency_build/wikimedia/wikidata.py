@@ -1,4 +1,4 @@
-"""Wikidata's JSON dump: items with labels, aliases, the best claims, and their pages in a wiki."""
+"""Read Wikidata's JSON dump: items with labels, aliases, best claims, and titles in a wiki."""
 
 import os
 import re
@@ -17,17 +17,17 @@ _BATCH_ITEMS: Final = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityBatch:
-    """Some items of a dump as three tables."""
+    """A batch of items as three tables."""
 
     entities: pa.RecordBatch
-    """Columns `id` (int64, the number after Q), `label` and `title` (string or null): one row an
-    item, those with neither label nor title too."""
+    """Columns `id` (int64, the number after Q), `label` and `title` (string or null): one row per
+    item, including those with neither label nor title."""
 
     aliases: pa.RecordBatch
-    """Columns `id` and `alias`: one row an alias."""
+    """Columns `id` and `alias`: one row per alias."""
 
     claims: pa.RecordBatch
-    """Columns `subject`, `property` (the number after P) and `object`: one row a claim."""
+    """Columns `subject`, `property` (the number after P) and `object`: one row per claim."""
 
 
 def read_entity_batches(
@@ -42,31 +42,30 @@ def read_entity_batches(
 ) -> Iterator[EntityBatch]:
     """Read the items of a Wikidata JSON dump as tables.
 
-    A claim's value must be an item; statements of the best rank alone count (the preferred ones if
-    there are any, else the normal ones), and those without a known value give nothing. Old dumps
-    that hold only a number for the value's item are read too.
+    A claim's value must be an item. Only statements of the best rank count (the preferred ones if
+    there are any, else the normal ones), and statements without a known value are skipped. Old
+    dumps that contain only a number for the value's item are also read.
 
     Args:
-        path: The dump, packed or not: one entity a line, as in Wikidata's dumps.
+        path: The dump, compressed or not: one entity per line, as in Wikidata's dumps.
         properties: Properties whose claims are wanted, such as "P19".
         language: Language of the labels and aliases.
         wiki: Wiki of the titles, such as "enwiki".
-        fallback_languages: Languages whose label is taken where there is none in `language`, in
-            order; their aliases count as well. Since 2025 many names stand under "mul" (all
-            languages) alone.
-        batch_size: Items a batch.
-        options: Whether a damaged dump is read as far as it goes, whether a plain file of entities
-            without the brackets of an array is refused (nothing tells whether it is whole), who
-            hears of progress, and how many threads unpack: `MarkedReadOptions`.
+        fallback_languages: Languages whose label is used if it is missing in `language`, in order;
+            their aliases also count. Since 2025 many names exist only in "mul" (all languages).
+        batch_size: Number of items per batch.
+        options: Handling of damaged dumps and of uncompressed files without the brackets of an
+            array, which have no end marker; hook for progress; number of threads:
+            `MarkedReadOptions`.
 
     Yields:
-        Batches in the order of the dump; the last one may be smaller, none is empty.
+        Batches in the order of the dump; the last one may be smaller, and empty ones are omitted.
 
     Raises:
-        ValueError: If a property is no property identifier, or `batch_size` is below 1.
-        SourceNotFoundError: If there is no such file.
-        DataError: If the file is cut off or damaged, the array of entities is not closed, a line
-            is longer than 64 MiB or too deeply nested; names file, line and byte.
+        ValueError: If a property is not a property identifier, or `batch_size` is below 1.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If the file is cut off or damaged, the array of entities is not closed, a line is
+            longer than 64 MiB or too deeply nested; the message contains file, line and byte.
 
     Warns:
         DataWarning: If the file is cut off or damaged and that is allowed.
@@ -86,7 +85,7 @@ def read_entity_batches(
 
 
 def _checked(properties: Sequence[str]) -> tuple[str, ...]:
-    """Return the distinct properties, or refuse what is none."""
+    """Return the distinct properties, and reject invalid ones."""
     for name in properties:
         if not _PROPERTY.fullmatch(name):
             raise ValueError(f"properties must be identifiers such as 'P19', got {name!r}")
@@ -94,7 +93,7 @@ def _checked(properties: Sequence[str]) -> tuple[str, ...]:
 
 
 class _EntityColumns:
-    """Collects items until they are taken as tables; the wanted language and wiki come first."""
+    """Collects items and returns them as tables; the wanted language and wiki are first."""
 
     def __init__(self, decoder: EntityDecoder, properties: list[int]) -> None:
         self._decoder = decoder
@@ -119,7 +118,7 @@ class _EntityColumns:
             self._objects.extend(objects)
 
     def take(self) -> EntityBatch:
-        """Hand out what was collected, and start afresh."""
+        """Return the collected items, and clear the columns."""
         batch = EntityBatch(
             entities=_table(id=self.ids, label=self._labels, title=self._titles),
             aliases=_table(id=self._alias_ids, alias=self._aliases),
@@ -141,7 +140,7 @@ class _EntityColumns:
 
 
 def _table(**columns: Sequence[int | str | None]) -> pa.RecordBatch:
-    """Make a table of numbers and, where their names say so, texts."""
+    """Make a table of numbers, and of texts for columns with certain names."""
     texts = {"label", "title", "alias"}
     kinds = {name: pa.string() if name in texts else pa.int64() for name in columns}
     arrays = [pa.array(values, kinds[name]) for name, values in columns.items()]

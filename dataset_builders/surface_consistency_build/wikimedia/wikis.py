@@ -1,4 +1,4 @@
-"""Wikis and what the construction has to know about each: by name, or from a file."""
+"""Configurations of wikis for the construction of RedirectQA, by name or from a file."""
 
 import os
 from pathlib import Path
@@ -13,25 +13,24 @@ from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse
 from surface_consistency_build.wikimedia.rcat_templates import ENWIKI_TABLE, template_key
 
 UNCATEGORISED_LABEL = "Redirects_uncategorised"
-"""Label of redirects without a category, in wikis that do not sort their redirects."""
+"""Label of redirects without a category, in wikis that do not categorise their redirects."""
 
 _ENGLISH = "en"
 
 
 def _label(name: str, text: str) -> str:
-    """Find the label that a category or template is mapped to."""
+    """Return the label to which a category or template is mapped."""
     category = parse_category(text)
     if category is None:
         raise ValueError(
-            f"{shown(name)} is mapped to {shown(text)}, which is none of the {len(CATEGORIES)} "
-            "redirect "
-            "categories of the taxonomy"
+            f"{shown(name)} is mapped to {shown(text)}, which is not one of the {len(CATEGORIES)} "
+            "redirect categories of the taxonomy"
         )
     return category.label
 
 
 class WikiConfig(Record):
-    """One wiki: its names in the dumps, its redirect categories, the questions asked of it."""
+    """Configuration of a wiki: its names in the dumps, redirect categories and questions."""
 
     name: NonEmpty
     """Name of the configuration, such as "enwiki"."""
@@ -50,29 +49,29 @@ class WikiConfig(Record):
     of the taxonomy; several titles may share a label."""
 
     templates: dict[str, str] = Field(default_factory=dict)
-    """Template name to one of the 33 labels, for reading categories off the pages' text; names
-    are folded by `template_key`, so that letter case and "Redirect from" do not matter."""
+    """Template name to one of the 33 labels, for reading categories from the pages' text; names are
+    normalised by `template_key`, so that letter case and "Redirect from" do not matter."""
 
     uncategorised: bool = False
-    """Whether redirects in none of the categories are kept, as `UNCATEGORISED_LABEL`."""
+    """Whether redirects that are in no category are kept, as `UNCATEGORISED_LABEL`."""
 
     relations: Items[str] = tuple(RELATIONS)
-    """Relations to ask, by their names in the taxonomy."""
+    """Relations of the questions, by their names in the taxonomy."""
 
     question_templates: Items[str] = TEMPLATES
-    """Wordings to ask in, by name."""
+    """Wordings of the questions, by name."""
 
     questions: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Relation to wording to question, with `{}` where the subject goes; English where not
-    given, which in a wiki of another language must be all of them or none."""
+    """Relation to wording to question, with `{}` as the place of the subject; missing questions are
+    in English. A wiki of another language must give all questions or no question."""
 
     notes: str = ""
-    """What is known about the wiki's redirect categories."""
+    """Notes on the wiki's redirect categories."""
 
     @field_validator("categories")
     @classmethod
     def _categories_of_the_taxonomy(cls, value: dict[str, str]) -> dict[str, str]:
-        """Spell labels as the taxonomy does, titles as the tables do."""
+        """Spell labels as in the taxonomy, titles as in the tables."""
         return {
             title.strip().replace(" ", "_"): _label(title, text) for title, text in value.items()
         }
@@ -80,13 +79,13 @@ class WikiConfig(Record):
     @field_validator("templates")
     @classmethod
     def _templates_of_the_taxonomy(cls, value: dict[str, str]) -> dict[str, str]:
-        """Spell labels as the taxonomy does, names as the reader of templates looks them up."""
+        """Spell labels as in the taxonomy, names by `template_key`."""
         return {template_key(name): _label(name, text) for name, text in value.items()}
 
     @field_validator("relations")
     @classmethod
     def _relations_of_the_taxonomy(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        """Refuse unknown, repeated or no relations."""
+        """Reject unknown, repeated or missing relations."""
         unknown = [name for name in value if name not in RELATIONS]
         if unknown or not value or len(set(value)) < len(value):
             raise ValueError(
@@ -97,24 +96,24 @@ class WikiConfig(Record):
 
     @model_validator(mode="after")
     def _can_ask_and_sort(self) -> "WikiConfig":
-        """Refuse a wiki without questions or without any redirect to keep."""
+        """Reject a wiki without questions, or without redirects to keep."""
         if not self.question_templates:
             raise ValueError("question_templates must name at least one wording")
         for relation in self.relations:
             for template in self.question_templates:
                 if self._wording(relation, template).count("{}") != 1:
                     raise ValueError(
-                        f"the {shown(template)} question of {shown(relation)} must hold {{}} "
-                        "exactly once"
+                        f"the {shown(template)} question of {shown(relation)} must contain "
+                        f"{{}} exactly once"
                     )
-        self._refuse_unknown_questions()
-        self._refuse_mixed_languages()
+        self._reject_unknown_questions()
+        self._reject_mixed_languages()
         if not self.uncategorised and not self.categories and not self.templates:
             raise ValueError("a wiki without categories and templates needs uncategorised = true")
         return self
 
-    def _refuse_unknown_questions(self) -> None:
-        """Refuse questions that would never be asked: their relation or wording is misspelt."""
+    def _reject_unknown_questions(self) -> None:
+        """Reject questions of an unknown relation or wording, which would never be used."""
         for relation, wordings in self.questions.items():
             if relation not in RELATIONS:
                 raise ValueError(
@@ -125,13 +124,12 @@ class WikiConfig(Record):
             for template in wordings:
                 if template not in known:
                     raise ValueError(
-                        f"the wording {shown(template)} of {shown(relation)} is not asked; add "
-                        "it to "
-                        f"question_templates, or name it as one of {', '.join(known)}"
+                        f"the wording {shown(template)} of {shown(relation)} is not used; add it "
+                        f"to question_templates, or name it as one of {', '.join(known)}"
                     )
 
-    def _refuse_mixed_languages(self) -> None:
-        """Refuse questions of which some are in the wiki's language and the others in English."""
+    def _reject_mixed_languages(self) -> None:
+        """Reject a mixture of questions in the wiki's language and in English."""
         questions = [
             (name, template) for name in self.relations for template in self.question_templates
         ]
@@ -140,14 +138,13 @@ class WikiConfig(Record):
             relation, template = english[0]
             raise ValueError(
                 f"{len(questions) - len(english)} questions are given, and {len(english)} would be "
-                f"in English (the first is the {shown(template)} question of "
-                f"{shown(relation)}); give them "
-                "too, or narrow relations and question_templates to those that are given"
+                f"in English (the first is the {shown(template)} question of {shown(relation)}); "
+                "give them too, or restrict relations and question_templates to the given ones"
             )
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels that its redirects can carry, sorted."""
+        """Labels that its redirects can have, sorted."""
         mapped = {*self.categories.values(), *self.templates.values()}
         if self.uncategorised:
             mapped.add(UNCATEGORISED_LABEL)
@@ -159,11 +156,11 @@ class WikiConfig(Record):
         return {int(RELATIONS[name].property_id[1:]): name for name in self.relations}
 
     def question(self, relation: str, surface: str, *, template: str) -> str:
-        """Ask a relation of a subject.
+        """Return the question about a relation of a subject.
 
         Args:
             relation: One of `relations`.
-            surface: Name of the subject, used as it is.
+            surface: Name of the subject, used unchanged.
             template: One of `question_templates`.
 
         Returns:
@@ -175,27 +172,27 @@ class WikiConfig(Record):
         return self._wording(relation, template).replace("{}", surface)
 
     def _wording(self, relation: str, template: str) -> str:
-        """Find a wording here, or the English one."""
+        """Return the wording of this wiki, or the English one."""
         own = self.questions.get(relation, {})
         if template in own:
             return own[template]
         if template in TEMPLATES:
             return RELATIONS[relation].question("{}", template=template)
         raise ValueError(
-            f"relation {shown(relation)} has no question template {shown(template)}; "
-            f"there are {', '.join(sorted({*own, *TEMPLATES}))}"
+            f"relation {shown(relation)} has no question template {shown(template)}; the templates "
+            f"are {', '.join(sorted({*own, *TEMPLATES}))}"
         )
 
 
 def _fields(path: Path) -> dict[str, object]:
-    """Read the file's fields over those of its base."""
+    """Read the fields of a file, and add those of its base."""
     text = decode_text(read_document(path), str(path))
     if path.suffix == ".json":
         fields = parse_json(text, str(path), remedy="repair the file")
     else:
         fields = parse_toml(text, str(path))
     if not isinstance(fields, dict):
-        raise RecordError(f"{path}: a configuration is a table of fields")
+        raise RecordError(f"{path}: a configuration must be a table of fields")
     base = fields.pop("base", None)
     if base is None:
         return fields
@@ -222,8 +219,8 @@ _SIMPLEWIKI = {
     "wiki": "simplewiki",
     "project": "simple.wikipedia",
     "notes": (
-        "Simple English Wikipedia takes its redirect templates and categories over from the "
-        "English one; few redirects carry them, so a build is small."
+        "Simple English Wikipedia uses the redirect templates and categories of the English one; "
+        "few redirects have them, so a build is small."
     ),
 }
 _ENWIKI_V0_1_0 = {
@@ -241,24 +238,25 @@ WIKIS: dict[str, WikiConfig] = {
         for name in ("zhwiki", "jawiki", "dewiki")
     },
 }
-"""The wikis that come with this package, by name: English Wikipedia as in RedirectQA v1.0.0 (16
-relations, two wordings) and v0.1.0 (without religion, one wording), Simple English, Chinese (by its
-templates), Japanese and German Wikipedia (redirects uncategorised)."""
+"""The bundled wikis, by name: English Wikipedia as in RedirectQA v1.0.0 (16 relations, two
+wordings) and v0.1.0 (without religion, one wording), Simple English, Chinese (by its templates),
+Japanese and German Wikipedia (redirects uncategorised)."""
 
 
 def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
-    """Find a wiki's configuration.
+    """Load a wiki's configuration.
 
     Args:
         source: One of `WIKIS`, or a TOML or JSON file with the fields of `WikiConfig`. A file may
-            hold `base = "enwiki"`: fields that it does not give are taken from there.
+            contain `base = "enwiki"`: missing fields are taken from that configuration.
 
     Returns:
         The configuration.
 
     Raises:
-        SourceNotFoundError: If there is neither such a name nor such a file.
-        RecordError: If the file is not a configuration; names the field and the rule.
+        SourceNotFoundError: If `source` is neither a known name nor an existing file.
+        RecordError: If the file is not a valid configuration; the message contains the field and
+            the rule.
 
     Examples:
         >>> load_wiki("enwiki").project
@@ -269,7 +267,7 @@ def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
     path = Path(source)
     if not path.is_file():
         raise SourceNotFoundError(
-            f"no wiki {shown(str(source))}: neither a file nor one of {', '.join(WIKIS)}; "
+            f"wiki {shown(str(source))} not found: neither a file nor one of {', '.join(WIKIS)}; "
             "describe it in a TOML file with the fields of WikiConfig"
         )
     try:
@@ -279,14 +277,14 @@ def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
 
 
 def _described(error: ValidationError) -> str:
-    """Say which field broke which rule; a rule about several fields names them itself."""
+    """Describe the field and the rule that it breaks; rules about several fields name them."""
     clauses = []
     for detail in error.errors(include_url=False):
         rule = detail["msg"].removeprefix("Value error, ")
         field = ".".join(str(part) for part in detail["loc"])
         if detail["type"] == "extra_forbidden":
             fields = ", ".join(("base", *WikiConfig.model_fields))
-            rule = f"there is no such field; the fields are {fields}"
+            rule = f"unknown field; the fields are {fields}"
         elif detail["type"] not in {"missing", "value_error"}:
             rule = f"{rule}, got {shown(detail['input'])}"
         clauses.append(f"field {shown(field)}: {rule}" if field else rule)

@@ -1,4 +1,4 @@
-"""As much of MediaWiki's titles, namespaces and preprocessor as the redirects of a wiki need."""
+"""The parts of MediaWiki's titles, namespaces and preprocessor that reading redirects needs."""
 
 import re
 from collections.abc import Iterator
@@ -37,8 +37,8 @@ _PROJECTS: Final = """
 """
 
 INTERWIKI_PREFIXES: Final[frozenset[str]] = frozenset((_LANGUAGES + _PROJECTS).split())
-"""Lower-case prefixes: the languages of Wikipedia, its sister projects, and sites that its shared
-interwiki table knows. No page of a wiki has a title that starts with one of them and a colon."""
+"""Lower-case prefixes: the languages of Wikipedia, its sister projects, and the sites in its shared
+interwiki table. No title of a wiki's page starts with one of them and a colon."""
 
 CANONICAL_NAMESPACES: Final[dict[str, int]] = {
     "media": -2,
@@ -61,7 +61,7 @@ CANONICAL_NAMESPACES: Final[dict[str, int]] = {
     "category": 14,
     "category talk": 15,
 }
-"""Namespace numbers by the names that every wiki understands."""
+"""Namespace numbers by the names that are valid in every wiki."""
 
 _SPACES: Final = re.compile(r"[\s_\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _BIDI_MARKS: Final = re.compile("[\u200e\u200f\u202a-\u202e]")
@@ -93,7 +93,7 @@ class SiteInfo:
     """Version of the export's schema, such as "0.11"."""
 
     namespaces: dict[int, str] = field(default_factory=dict)
-    """Local namespace names by number; that of number 0 is empty."""
+    """Local namespace names by number; the name of number 0 is empty."""
 
     case_sensitive: frozenset[int] = frozenset()
     """Namespaces whose titles may start with a small letter."""
@@ -105,41 +105,41 @@ class SiteInfo:
             number: The namespace.
 
         Returns:
-            Its local name and those that every wiki understands, in lower case.
+            Its local name and the names that are valid in every wiki, in lower case.
         """
         local = self.namespaces.get(number, "").casefold()
         shared = (name for name, key in CANONICAL_NAMESPACES.items() if key == number)
         return tuple(dict.fromkeys(name for name in (local, *shared) if name))
 
     def namespace_of(self, title: str) -> int:
-        """Tell the namespace of a title by its prefix.
+        """Return the namespace of a title from its prefix.
 
         Args:
             title: A title with its namespace prefix, in any spelling.
 
         Returns:
-            The number; 0 where there is no such prefix.
+            The number; 0 without such a prefix.
         """
         prefix, colon, _ = title.partition(":")
         return self._number(prefix) if colon else 0
 
     def is_interwiki(self, title: str) -> bool:
-        """Tell whether a title stands in another wiki.
+        """Check whether a title belongs to another wiki.
 
         Args:
             title: A title with its prefixes.
 
         Returns:
-            Whether it starts with a known interwiki prefix that is no local namespace.
+            Whether it starts with a known interwiki prefix that is not a local namespace.
         """
         prefix, colon, _ = title.partition(":")
         return bool(colon) and not self._number(prefix) and _folded(prefix) in INTERWIKI_PREFIXES
 
     def title(self, text: str) -> str:
-        """Spell a link's target as the wiki spells titles.
+        """Convert a link's target to the wiki's spelling of titles.
 
-        Underscores become spaces, a leading colon goes, the namespace gets its local name and the
-        title its capital, as in MediaWiki's `Title::newFromText`.
+        Underscores become spaces, a leading colon is removed, the namespace gets its local name and
+        the title its capital, as in MediaWiki's `Title::newFromText`.
 
         Args:
             text: The target of a link, without fragment.
@@ -164,7 +164,7 @@ class SiteInfo:
         return self._capital(name, 0)
 
     def _number(self, prefix: str) -> int:
-        """Find a namespace by name; 0 if there is none."""
+        """Return the number of a namespace by name; 0 if not found."""
         wanted = _folded(prefix)
         for number, name in self.namespaces.items():
             if wanted and name.casefold() == wanted:
@@ -172,7 +172,7 @@ class SiteInfo:
         return CANONICAL_NAMESPACES.get(wanted, 0)
 
     def _capital(self, name: str, number: int) -> str:
-        """Write the first letter large, where the namespace does and one letter becomes one."""
+        """Capitalise the first letter, if the namespace does so and the capital is one letter."""
         if number in self.case_sensitive or not name or "\u10d0" <= name[0] <= "\u10ff":
             return name
         large = name[0].upper()
@@ -180,7 +180,7 @@ class SiteInfo:
 
 
 def _folded(prefix: str) -> str:
-    """Fold the spellings of a prefix."""
+    """Normalise the spelling of a prefix."""
     return _SPACES.sub(" ", prefix).strip().casefold()
 
 
@@ -192,7 +192,7 @@ class TemplateCall:
     """Name of the template, with spaces and a capital, without namespace."""
 
     arguments: tuple[str, ...]
-    """Its unnamed and numbered arguments; templates and links inside them are left out."""
+    """Its unnamed and numbered arguments, without the templates and links in them."""
 
 
 @dataclass(slots=True)
@@ -206,14 +206,14 @@ class _Open:
 
 
 def rendered_part(text: str) -> str:
-    """Leave out what MediaWiki does not read as wikitext.
+    """Remove the parts that MediaWiki does not read as wikitext.
 
     Args:
         text: The wikitext of a page.
 
     Returns:
-        The text without comments, `<nowiki>`, `<pre>` and the like. A comment that nothing closes
-        reaches to the end, as in MediaWiki.
+        The text without comments, `<nowiki>`, `<pre>` and the like. An unclosed comment extends to
+        the end, as in MediaWiki.
 
     Examples:
         >>> rendered_part("a<!-- {{b}} --><nowiki>{{c}}</nowiki>{{d}}")
@@ -223,15 +223,15 @@ def rendered_part(text: str) -> str:
 
 
 def template_calls(text: str, site: SiteInfo | None = None) -> list[TemplateCall]:
-    r"""Find the templates that a page calls, nested ones too.
+    r"""Find the templates that a page calls, including nested ones.
 
     Args:
-        text: The wikitext, as `rendered_part` gives it.
+        text: The wikitext, as `rendered_part` returns it.
         site: The wiki, for the local name of its template namespace.
 
     Returns:
-        The calls by their start. Parser functions, magic words with a colon, parameters in three
-        braces and calls with a computed name are left out.
+        The calls, ordered by their start, without parser functions, magic words with a colon,
+        parameters in three braces and calls with a computed name.
 
     Examples:
         >>> [call.name for call in template_calls("{{rcat shell|1=\n{{R_from move|x}}\n}}")]
@@ -247,15 +247,15 @@ def template_calls(text: str, site: SiteInfo | None = None) -> list[TemplateCall
 
 
 def category_links(text: str, site: SiteInfo | None = None) -> list[str]:
-    """Find the categories that a page puts itself into by links.
+    """Find the categories of a page from its links.
 
     Args:
-        text: The wikitext, as `rendered_part` gives it, without the link of a redirect.
+        text: The wikitext, as `rendered_part` returns it, without the link of a redirect.
         site: The wiki, for the local name of its category namespace.
 
     Returns:
         Distinct category names in order, with spaces and a capital, without namespace. Links that
-        start with a colon only point to a category and are left out.
+        start with a colon only point to a category and are skipped.
 
     Examples:
         >>> category_links("[[Category:redirects_from books|x]] [[:Category:No]]")
@@ -296,7 +296,7 @@ def _calls(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _close_braces(stack: list[_Open], count: int) -> Iterator[tuple[int, list[str]]]:
-    """Close what a run of braces closes, and yield the calls."""
+    """Close the open braces that a run of braces matches, and yield the calls."""
     while count >= 2 and stack and stack[-1].mark == "{":
         top = stack[-1]
         width = 3 if min(count, top.count) >= 3 else 2
@@ -314,7 +314,7 @@ def _close_braces(stack: list[_Open], count: int) -> Iterator[tuple[int, list[st
 
 
 def _template_name(text: str, namespaces: tuple[str, ...]) -> str | None:
-    """Spell a template's name as the wiki does; None where there is no such template."""
+    """Convert a template's name to the wiki's spelling; None if it is not a template name."""
     name = text.strip()
     prefix, colon, rest = name.partition(":")
     if colon and _BLANKS.sub(" ", prefix).strip().casefold() in namespaces:
@@ -337,6 +337,6 @@ def _arguments(parts: list[str]) -> Iterator[str]:
 
 
 def _capitalised(text: str) -> str:
-    """Write a name with spaces and a capital."""
+    """Return a name with spaces and a capital."""
     name = _BLANKS.sub(" ", text).strip()
     return name[:1].upper() + name[1:]

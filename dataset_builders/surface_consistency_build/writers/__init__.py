@@ -1,1 +1,1 @@
-"""Topics and paraphrases written by a model and reviewed by a person."""
+"""Write topics and paraphrases with a model, for review by a person."""

@@ -1,8 +1,8 @@
-"""Paraphrases of the questions of RedirectQA (arXiv 2604.21882, section 2.3 and appendix B.2).
+"""Paraphrase the questions of RedirectQA (arXiv 2604.21882, section 2.3 and appendix B.2).
 
-The paper poses every question in two wordings: its template, and a paraphrase by GPT-4o. It prints
-neither the request nor the paraphrases. A paraphrase is a wording with a gap for the name, so that
-the members of a pair still differ only in the name.
+In the paper all questions have two wordings: a template, and a paraphrase by GPT-4o. The paper
+contains neither the request nor the paraphrases. A paraphrase is a wording with a gap for the name,
+so that the members of a pair still differ only in the name.
 """
 
 import hashlib
@@ -34,15 +34,15 @@ _PRETTY_NAME: Final = "RedirectQA with paraphrases"
 _SUBSET: Final = "paraphrased"
 
 DROP_REASONS: Final[Mapping[str, str]] = {
-    "name": "the name does not stand in it exactly once",
-    "no question": "it does not end as a question does",
+    "name": "the name does not occur in it exactly once",
+    "no question": "it does not end like a question",
     "original": "it is the original",
     "repeated": "it repeats another",
-    "answer": "an accepted answer stands in it",
-    "surplus": "there are enough without it",
-    "refused": "the reviewer refused it",
+    "answer": "it contains an accepted answer",
+    "surplus": "enough paraphrases exist without it",
+    "refused": "the reviewer rejected it",
 }
-"""Why a paraphrase is not used, by name."""
+"""Reasons for which a paraphrase is not used, by name."""
 
 _REQUEST: Final = Path(__file__).with_name("paraphrase_request.json")
 _GAP: Final = "{}"
@@ -52,10 +52,10 @@ _MARKS: Final = ("?", "？", "؟")
 
 
 class ParaphraseSettings(writer.WriterSettings):
-    """How questions are paraphrased."""
+    """Settings for paraphrasing questions."""
 
     paraphrases: int = Field(default=1, ge=1)
-    """Number of paraphrases per question; the paper has one."""
+    """Number of paraphrases per question; 1 in the paper."""
 
     max_new_tokens: int = Field(default=256, ge=1)
     """Maximum number of new tokens per answer."""
@@ -66,21 +66,21 @@ class ParaphraseSettings(writer.WriterSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paraphrase:
-    """One paraphrase that was written."""
+    """One written paraphrase."""
 
     text: str
-    """The question about the name that the writer was shown."""
+    """The question about the name in the request."""
 
     reason: str | None = None
-    """Why it is not used, a name of `DROP_REASONS`; None if it is used."""
+    """Reason for which it is not used, a name of `DROP_REASONS`; None if it is used."""
 
     refused_facts: frozenset[str] = frozenset()
-    """Facts whose answer it gives away; it is not posed for these."""
+    """Facts whose answer it contains; it is not used for these facts."""
 
 
 @dataclass(slots=True, kw_only=True)
 class WordingDraft(writer.Draft):
-    """A wording that is paraphrased once, for all facts that are asked in it."""
+    """A wording that is paraphrased once, for all facts with this wording."""
 
     id: str
     """Relation and a digest of the wording."""
@@ -92,20 +92,20 @@ class WordingDraft(writer.Draft):
     """The question with "{}" for the name."""
 
     name: str
-    """The canonical name that the writer is shown."""
+    """The canonical name in the request."""
 
     facts: Mapping[str, Sequence[QuestionRealization]]
-    """The original questions of each fact, under all of its names."""
+    """The original questions of each fact, with all of its names."""
 
     number: int = 1
-    """Number of paraphrases that are needed."""
+    """Number of needed paraphrases."""
 
     candidates: list[Paraphrase] = field(default_factory=list)
-    """All that were written, in order."""
+    """All written paraphrases, in order."""
 
     @property
     def question(self) -> str:
-        """The question that the writer is shown."""
+        """The question in the request."""
         return self.wording.replace(_GAP, self.name)
 
     @property
@@ -152,7 +152,7 @@ class WordingDraft(writer.Draft):
     def review(self, rows: Sequence[tuple[Place, writer.Cells]]) -> None:
         """Keep, drop or replace paraphrases; see `Draft.review`.
 
-        A replacement is checked as a writer's text is, and also restores a dropped paraphrase.
+        A replacement is checked like a text of the model, and also restores a dropped paraphrase.
         """
         passed: list[str] = []
         for index, (place, cells) in enumerate(rows):
@@ -169,7 +169,7 @@ class WordingDraft(writer.Draft):
             reason, refused = check_paraphrase(text, self, taken=passed)
             if reason is not None:
                 raise RecordError(
-                    f"{place}: {shown(text)} cannot be taken, since {DROP_REASONS[reason]}; write "
+                    f"{place}: {shown(text)} cannot be used, because {DROP_REASONS[reason]}; write "
                     f"another question about {shown(self.name)} under `corrected`, or leave both "
                     "columns empty"
                 )
@@ -178,7 +178,7 @@ class WordingDraft(writer.Draft):
 
 
 class ParaphraseWriting(writer.Writing[WordingDraft, ParaphraseSettings]):
-    """The writing of paraphrases.
+    """The task of writing paraphrases.
 
     `write` and `apply` write `test.jsonl`: the original questions, each followed by its
     paraphrases, in the columns of `load_redirectqa`. The first paraphrase is the template
@@ -218,7 +218,7 @@ class ParaphraseWriting(writer.Writing[WordingDraft, ParaphraseSettings]):
         if not n_taken:
             counts = ", ".join(f"{n} {reason}" for reason, n in dropped.items())
             raise DataError(
-                f"no paraphrase of {len(self.drafts)} wordings is left ({counts or 'none written'}"
+                f"no paraphrase of {len(self.drafts)} wordings remains ({counts or 'none written'}"
                 "); write better ones under `corrected` in the review sheet, or query a model that "
                 "follows instructions"
             )
@@ -260,14 +260,15 @@ class ParaphraseWriting(writer.Writing[WordingDraft, ParaphraseSettings]):
 def paraphrase_prompt(
     question: str, name: str, *, number: int, prompt_id: str, taken: Sequence[str] = ()
 ) -> Prompt:
-    """Request paraphrases of a question, in this package's words: RedirectQA prints none.
+    """Return the request for paraphrases of a question, in the wording of this package.
 
-    Solved examples precede the request, because small models follow these better than rules. None
-    is of a relation of RedirectQA, so that they suggest no wording of the data.
+    The paper of RedirectQA does not contain its request. Solved examples precede the request,
+    because small models follow examples better than rules. Their relations are not those of
+    RedirectQA, so they do not suggest a wording of the data.
 
     Args:
         question: The question.
-        name: The name of its subject, which must stay.
+        name: The name of its subject, which must be kept.
         number: Number of paraphrases, from 1.
         prompt_id: Identifier of the prompt.
         taken: Questions that must not be written again.
@@ -301,7 +302,7 @@ def find_wordings(
 
     Returns:
         One draft per relation and wording, in the order of their first question; and the facts
-        without one, each with the reason: it has no canonical question, its name does not stand in
+        without one, each with the reason: it has no canonical question, its name does not occur in
         its question exactly once, or a redirect question differs in more than the name.
     """
     facts: dict[str, list[QuestionRealization]] = {}
@@ -310,24 +311,24 @@ def find_wordings(
             facts.setdefault(question.triple.id, []).append(question)
     left_out: dict[str, str] = {}
     members: dict[tuple[str, str], dict[str, list[QuestionRealization]]] = {}
-    for fact, asked in facts.items():
-        canonical = next((one for one in asked if one.surface.is_canonical), None)
+    for fact, group in facts.items():
+        canonical = next((one for one in group if one.surface.is_canonical), None)
         wording = None if canonical is None else _wording(canonical)
         if canonical is None:
             left_out[fact] = "it has no canonical question"
         elif wording is None:
-            left_out[fact] = "its name does not stand in its question exactly once"
-        elif any(one.question != wording.replace(_GAP, one.surface.text) for one in asked):
+            left_out[fact] = "its name does not occur in its question exactly once"
+        elif any(one.question != wording.replace(_GAP, one.surface.text) for one in group):
             left_out[fact] = "its questions differ in more than the name"
         else:
-            members.setdefault((canonical.triple.relation, wording), {})[fact] = asked
+            members.setdefault((canonical.triple.relation, wording), {})[fact] = group
     drafts = []
     for (relation, wording), of_wording in members.items():
         digest = hashlib.sha256(f"{relation}\0{wording}".encode()).hexdigest()[:16]
-        all_asked = [one for asked in of_wording.values() for one in asked]
-        names = [one.surface.text for one in all_asked if one.surface.is_canonical]
+        all_questions = [one for group in of_wording.values() for one in group]
+        names = [one.surface.text for one in all_questions if one.surface.is_canonical]
         # The first name that is not a word of the wording.
-        fit = (name for name in names if _stands_once(name, wording.replace(_GAP, name)))
+        fit = (name for name in names if _occurs_once(name, wording.replace(_GAP, name)))
         drafts.append(
             WordingDraft(
                 id=f"{relation}/{digest}",
@@ -376,12 +377,12 @@ def check_paraphrase(
         taken: Other paraphrases of the wording.
 
     Returns:
-        Why it cannot be used, a name of `DROP_REASONS`, or None; and the facts whose answer occurs
-        in it and not in the original wording. Words are compared without case and punctuation, but
-        the name must occur exactly as it is written.
+        The reason for which it cannot be used, a name of `DROP_REASONS`, or None; and the facts
+        whose answer occurs in it and not in the original wording. Words are compared without case
+        and punctuation, but the name must occur exactly as written.
     """
     words, original = padded_words([text, draft.question])
-    if not _stands_once(draft.name, text) or _GAP in text:
+    if not _occurs_once(draft.name, text) or _GAP in text:
         return "name", frozenset()
     if words == original:
         return "original", frozenset()
@@ -393,25 +394,25 @@ def check_paraphrase(
     known = padded_words(draft.wording.split(_GAP))
     refused = frozenset(
         fact
-        for fact, asked in draft.facts.items()
+        for fact, group in draft.facts.items()
         if any(
             answer.strip()
             and any(answer in part for part in parts)
             and not any(answer in part for part in known)
-            for answer in padded_words(asked[0].triple.answers)
+            for answer in padded_words(group[0].triple.answers)
         )
     )
     return ("answer" if len(refused) == len(draft.facts) else None), refused
 
 
-def _stands_once(name: str, text: str) -> bool:
+def _occurs_once(name: str, text: str) -> bool:
     """Check whether a name occurs in a text exactly once, as written, and not within a word."""
     words, apart = padded_words([text, text.replace(name, f" {name} ")])
     return text.count(name) == 1 and words.split() == apart.split()
 
 
 def _wording(question: QuestionRealization) -> str | None:
-    """Put a gap for the name of a canonical question; None if its place is not certain."""
+    """Replace the name in a canonical question by a gap; None if its position is not unique."""
     name, text = question.surface.text, question.question
     relation = RELATIONS.get(question.triple.relation)
     if relation is not None and relation.question(name) == text:

@@ -1,4 +1,4 @@
-"""Articles for the question writer out of a wiki's dumps: by category, length and page views."""
+"""Select articles for the question writer from dumps, by category, length and page views."""
 
 import hashlib
 import heapq
@@ -22,50 +22,52 @@ from surface_consistency_build.writers.slaq_articles import clean_article, is_lo
 
 
 class ArticleSettings(Settings):
-    """Which articles are taken."""
+    """Settings for the selection of articles."""
 
     categories: tuple[str, ...] = Field(strict=False, min_length=1)
-    """Categories of the wiki without namespace; an article in several counts for the first."""
+    """Categories of the wiki without namespace; an article in several categories counts for the
+    first."""
 
     candidates: int | None = Field(default=None, ge=1)
-    """Articles drawn at random from those of a category that are long enough; all by default."""
+    """Number of articles drawn at random from the sufficiently long ones of a category; by default
+    all."""
 
     per_half: int | None = Field(default=None, ge=1)
-    """Articles kept of each category from either end of the page views; all by default."""
+    """Number of most viewed and of least viewed articles to keep per category; by default all."""
 
     project: str = "en.wikipedia"
-    """Project in the pageview files and host of the articles' addresses."""
+    """Project in the pageview files and host of the articles' URLs."""
 
     min_words: int = Field(default=1000, ge=0)
     """Articles must have more words than this."""
 
     min_characters: int = Field(default=1000, ge=0)
-    """Articles must have at least so many characters."""
+    """Minimum number of characters of an article."""
 
     seed: int = 0
-    """Seed of the draw."""
+    """Random seed of the draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArticleSelection:
-    """The articles, and what was left out."""
+    """The selected articles, and the numbers of others."""
 
     articles: tuple[SlaqArticle, ...]
-    """By category in the order asked for, then by page views, the most viewed first."""
+    """By category in the given order, then by page views, the most viewed first."""
 
     n_in_category: Counter[str] = field(default_factory=Counter)
-    """Articles of each category in the dump, short ones included."""
+    """Number of articles of each category in the dump, including short ones."""
 
     n_long_enough: Counter[str] = field(default_factory=Counter)
-    """Those of them that are long enough."""
+    """Number of sufficiently long articles of each category."""
 
     n_without_views: int = 0
-    """Articles of the draw that no pageview file names; they count as 0 views."""
+    """Number of drawn articles that are in no pageview file; they count as 0 views."""
 
 
 @dataclass(order=True, slots=True)
 class _Drawn:
-    """An article of the draw; the heap's first is the one that goes next."""
+    """A drawn article; the first one of the heap is replaced next."""
 
     place: int
     article: SlaqArticle = field(compare=False)
@@ -79,28 +81,27 @@ def select_articles(
 ) -> ArticleSelection:
     """Select articles as SLAQ does (arXiv 2510.11218, section 3.2 and appendix A.1).
 
-    Main-namespace pages of each category, drawn at random among those that are long enough;
-    their views are summed over the files, and from either end the most and the least viewed are
-    kept. The paper lists categories by the wiki's interface; here the membership is what a page's
-    own text says, so articles that only a template puts into a category are not seen, and neither
-    are those of subcategories.
+    Main-namespace pages of each category are drawn at random from the sufficiently long ones. Their
+    views are summed over the files, and the most and the least viewed articles are kept. The paper
+    lists categories with the wiki's interface. This function reads them from a page's text, so
+    articles whose category is added by a template, and those of subcategories, are not found.
 
     Args:
-        pages: `pages-articles` dump, packed or not; it is read once.
+        pages: `pages-articles` dump, compressed or not; it is read once.
         pageviews: Files of `pageview_complete`, daily or monthly; without any, views are unknown.
-        settings: Which articles.
+        settings: Settings of the selection.
 
     Returns:
-        The articles. Memory holds those of the draw alone.
+        The articles. Only drawn articles are in memory.
 
     Raises:
-        SourceNotFoundError: If a file is not there.
-        DataError: If a file is damaged or of another kind.
-        DataError: If a category has no article that is long enough, `per_half` is asked for without
-            page views, or the pageview files name none of the articles.
+        SourceNotFoundError: If a file does not exist.
+        DataError: If a file is damaged or has another format.
+        DataError: If a category has no sufficiently long article, `per_half` is given without page
+            views, or no article is in the pageview files.
     """
     if settings.per_half is not None and not pageviews:
-        raise DataError("per_half takes the most and least viewed articles: give pageview files")
+        raise DataError("per_half selects the most and least viewed articles; give pageview files")
     wanted = {_spelled(name): name for name in settings.categories}
     drawn: dict[str, list[_Drawn]] = {name: [] for name in wanted.values()}
     n_in, n_long = Counter[str](), Counter[str]()
@@ -127,8 +128,8 @@ def select_articles(
     views = _views(drawn.values(), pageviews, settings.project) if pageviews else None
     if views is not None and not views:
         raise DataError(
-            f"no article of the draw has a line of {settings.project} in the pageview files; give "
-            "files of that wiki, or its name by --project"
+            f"no drawn article has a line of {settings.project} in the pageview files; give files "
+            "of that wiki, or set its name with --project"
         )
     articles = [
         article for items in drawn.values() for article in _ends(items, views, settings.per_half)
@@ -144,13 +145,13 @@ def select_articles(
 
 
 def _spelled(category: str) -> str:
-    """Write a category's name as its links do."""
+    """Return a category's name in the spelling of its links."""
     name = category.replace("_", " ").strip()
     return name[:1].upper() + name[1:]
 
 
 def _article(page: WikiPage, category: str, settings: ArticleSettings) -> SlaqArticle | None:
-    """Reduce a page to its running text; None when it is too short."""
+    """Extract the running text of a page; None if it is too short."""
     if len(page.text) < max(settings.min_characters, 1):
         return None
     text = clean_article(plain_text(page.text, page.site))
@@ -167,7 +168,7 @@ def _article(page: WikiPage, category: str, settings: ArticleSettings) -> SlaqAr
 
 
 def _draw(items: list[_Drawn], article: SlaqArticle, settings: ArticleSettings) -> None:
-    """Keep the articles of the smallest seeded hashes: a sample that no order of pages changes."""
+    """Keep the articles with the smallest seeded hashes: a sample independent of the page order."""
     digest = hashlib.blake2b(f"{settings.seed}\0{article.title}".encode(), digest_size=8).digest()
     item = _Drawn(-int.from_bytes(digest), article)
     if settings.candidates is None or len(items) < settings.candidates:
@@ -198,7 +199,7 @@ def _views(
 def _ends(
     items: Iterable[_Drawn], views: dict[str, int] | None, per_half: int | None
 ) -> list[SlaqArticle]:
-    """Give each article its views, and keep the most and the least viewed."""
+    """Set the views of each article, and keep the most and the least viewed ones."""
     articles = sorted(
         (
             item.article

@@ -1,4 +1,4 @@
-"""Articles for the question writer: read from files, cleaned, and long enough."""
+"""Read and clean the articles for the question writer."""
 
 import os
 import re
@@ -25,7 +25,7 @@ ARTICLE_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "url": ("url",),
     "pageviews": ("pageviews", "views"),
 }
-"""Fields of an article, and the columns that may hold them."""
+"""Fields of an article, and the columns that may contain them."""
 
 _TEXT_SUFFIXES: Final = (".txt", ".html", ".htm")
 _PAGE: Final = re.compile(r"<(?:!doctype|html|body|p|div)\b", re.IGNORECASE)
@@ -45,15 +45,15 @@ _BLOCKS: Final = frozenset(
 
 
 def clean_article(text: str) -> str:
-    r"""Reduce an article to its running text, as the paper's appendix A.1 does.
+    r"""Extract the running text of an article, as in the paper's appendix A.1.
 
     Args:
         text: Plain text, or an HTML page or part of one.
 
     Returns:
         The text with one space for each run of white space and one blank line between paragraphs.
-        From HTML, tables, images, scripts, styles, hatnotes, navigation boxes, the table of
-        contents and note marks are gone.
+        Tables, images, scripts, styles, hatnotes, navigation boxes, the table of contents and note
+        marks are removed from HTML.
 
     Examples:
         >>> clean_article('<p>Rome  <b>fought</b>.</p><table><tr><td>x</table><p>So')
@@ -71,15 +71,15 @@ def clean_article(text: str) -> str:
 def is_long_enough(
     article: SlaqArticle, *, min_words: int = 1000, min_characters: int = 1000
 ) -> bool:
-    """Tell whether an article has the paper's least length.
+    """Check whether an article has the paper's minimum length.
 
     The paper gives two limits: more than 1,000 words (section 3.2) and at least 1,000 characters
-    (appendix A.1). Both are asked for; the first decides.
+    (appendix A.1). Both are checked; the first is stricter.
 
     Args:
         article: The article, cleaned.
-        min_words: It must have more words than this.
-        min_characters: It must have at least so many characters.
+        min_words: The article must have more words than this.
+        min_characters: Minimum number of characters.
 
     Returns:
         Whether it is long enough.
@@ -94,16 +94,17 @@ def read_articles(
 
     Args:
         path: A `.jsonl`, `.csv`, `.parquet`, ... file with the columns title, category, text, and
-            perhaps url and pageviews; or a `.txt` or `.html` file, whose name is the title; or a
-            folder of such text files, where the name of a subfolder is the category.
-        category: Category of articles for which the source names none.
+            optionally url and pageviews; or a `.txt` or `.html` file, whose name is the title; or a
+            folder of such text files, whose subfolders are the categories.
+        category: Category of articles that have no category in the source.
 
     Yields:
         The articles, cleaned, in the source's order or by file name.
 
     Raises:
-        SourceNotFoundError: If nothing is there.
-        ColumnNotFoundError: If a file of rows lacks title or text, or category where none is given.
+        SourceNotFoundError: If articles are not found.
+        ColumnNotFoundError: If a file of rows lacks title or text, or category if `category` is
+            None.
         RecordError: If an article has no text, no title or no category, or a file is not UTF-8.
     """
     source = Path(path)
@@ -126,11 +127,11 @@ def read_articles(
 
 
 def _from_text(file: Path, category: str | None) -> SlaqArticle:
-    """Read one article from a file of its own."""
+    """Read one article from a text file."""
     text = decode_text(read_document(file), str(file))
     if category is None:
         raise RecordError(
-            f"{file}: no category; put the file into a folder of that name, or give it"
+            f"{file}: category missing; move the file to a folder of that name, or give it"
         )
     cells = {"title": file.stem.replace("_", " "), "category": category, "text": text}
     return _article(RowCells({name: name for name in cells}, Place(str(file), 1), cells), category)
@@ -145,7 +146,7 @@ def _from_rows(file: Path, category: str | None) -> Iterator[SlaqArticle]:
 
 
 def _article(cells: RowCells, category: str | None) -> SlaqArticle:
-    """Turn cells into an article."""
+    """Convert cells to an article."""
     url = cells.read("url", text_of)
     try:
         return SlaqArticle(
@@ -160,7 +161,7 @@ def _article(cells: RowCells, category: str | None) -> SlaqArticle:
 
 
 class _RunningText(HTMLParser):
-    """Collects what a reader of a page reads as text."""
+    """Collects the visible running text of a page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -168,7 +169,7 @@ class _RunningText(HTMLParser):
         self._dropped: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Enter an element, or go deeper into one that is dropped."""
+        """Enter an element, or increase the depth within a dropped element."""
         if tag in _VOID:
             if tag == "br" and not self._dropped:
                 self.parts.append("\n\n")
@@ -191,11 +192,11 @@ class _RunningText(HTMLParser):
             self.parts.append("\n\n")
 
     def handle_data(self, data: str) -> None:
-        """Keep text outside what is dropped."""
+        """Keep text outside dropped elements."""
         if not self._dropped:
             self.parts.append(data)
 
 
 def _split(value: str | None) -> Iterable[str]:
-    """Cut an attribute into names, lower case."""
+    """Split an attribute into lower-case names."""
     return (value or "").lower().split()

@@ -1,7 +1,7 @@
-"""The paper's rules for questions, as far as a program can check them.
+"""Check questions by the paper's rules, as far as a program can do this.
 
-What passes still goes to the review sheet: a program does not detect that a fact is wrong, or that
-another answer is correct too.
+Texts that pass are still in the review sheet: a program cannot detect that a fact is incorrect, or
+that another answer is also correct.
 """
 
 import re
@@ -44,21 +44,21 @@ class Violation:
     """The text that breaks it, such as "ShortQ2"."""
 
     what: str
-    """What is wrong and how to correct it."""
+    """Description of the fault, and how to correct it."""
 
     @property
     def message(self) -> str:
-        """The fault, as it is sent back to the writer."""
+        """The fault in the form that is sent to the model."""
         return f"{self.field} {self.what}"
 
 
 def check_topic(written: WrittenTopic, article: SlaqArticle) -> list[Violation]:
-    """Check what a writer wrote by the paper's rules (appendix A.1, table 1).
+    """Check the texts of a writer by the paper's rules (appendix A.1, table 1).
 
     The rules, by name: `five_pairs` (five different questions, each with an answer, and both long
-    texts); `short_answer` (under ten words); `source_reference` (no question speaks of the text);
-    `subject_named` (a question names the topic or another proper name, or is specific enough with
-    three content words, and does not point at "it" or "the war" without a name before);
+    texts); `short_answer` (under ten words); `source_reference` (questions do not refer to the
+    text); `subject_named` (a question names the topic or another proper name, or is specific enough
+    with three content words, and does not refer to "it" or "the war" without a name before);
     `one_answer` (no "name one", no two questions in one); `long_query_covers` (five marked clauses;
     clause k, with the lead-in, has half of the content words of question k except the topic's);
     `long_answer_covers` (the numbers and half of the other content words of each answer);
@@ -70,7 +70,7 @@ def check_topic(written: WrittenTopic, article: SlaqArticle) -> list[Violation]:
         article: The article that they were written from.
 
     Returns:
-        The violations; empty if no rule is broken.
+        The violations; empty if all rules are satisfied.
     """
     violations = [*_pairs(written)]
     for index, fact in enumerate(written.facts, start=1):
@@ -104,7 +104,7 @@ def _pairs(written: WrittenTopic) -> Iterator[Violation]:
 
 
 def _question(question: str, title: str, field: str) -> Iterator[Violation]:
-    """Check one short question on its own."""
+    """Check one short question."""
     for rule, pattern, what in (
         ("source_reference", _SOURCE, "speaks of its source ({!r}); ask about the fact"),
         ("one_answer", _LIST, "asks for one of several ({!r}); ask what has one answer"),
@@ -113,7 +113,7 @@ def _question(question: str, title: str, field: str) -> Iterator[Violation]:
         if phrase := pattern.search(question):
             yield Violation(rule, field, what.format(phrase[0]))
     words, of_title = _content_words(question), _content_words(title)
-    # The words that name the topic: "punic" and not "wars", unless the title has no other.
+    # The words that name the topic: "punic" and not "wars", unless the title has no other words.
     naming = [word for word in of_title if not _word_in(word, _GENERIC)] or of_title
     if any(_word_in(word, words) for word in naming):
         return
@@ -134,7 +134,7 @@ def _answer(answer: str, text: str, field: str) -> Iterator[Violation]:
 
 
 def _long_question(written: WrittenTopic, text: str, title: str) -> Iterator[Violation]:
-    """Check that the long question names the topic and covers each short question in its place."""
+    """Check that the long question names the topic and covers the short questions in order."""
     if phrase := _SOURCE.search(text):
         what = f"speaks of its source ({phrase[0]!r}); ask about the topic"
         yield Violation("source_reference", "LongQ", what)
@@ -148,13 +148,13 @@ def _long_question(written: WrittenTopic, text: str, title: str) -> Iterator[Vio
         return
     for index, (fact, clause) in enumerate(zip(written.facts, query.clauses, strict=False), 1):
         words = [word for word in _content_words(fact.question or "") if not _word_in(word, topic)]
-        if _share_found(words, _content_words(f"{query.lead} {clause}")) < _ENOUGH:
+        if _proportion_found(words, _content_words(f"{query.lead} {clause}")) < _ENOUGH:
             what = f"part ({index}) does not ask what ShortQ{index} asks"
             yield Violation("long_query_covers", "LongQ", what)
 
 
 def _long_answer(written: WrittenTopic, text: str, title: str) -> Iterator[Violation]:
-    """Check that the long answer contains the short ones, and no further number."""
+    """Check that the long answer contains the short ones, and no additional number."""
     for index, fact in enumerate(written.facts, start=1):
         if fact.answer is not None and (missing := _missing(fact.answer, text)):
             yield Violation("long_answer_covers", "LongA", f"lacks ShortA{index} ({missing})")
@@ -175,13 +175,13 @@ def _missing(answer: str, text: str) -> str:
         return ""
     words = set(_content_words(text))
     wanted = [word for word in _content_words(answer) if not word.isdigit()]
-    if _share_found(wanted, words) >= _ENOUGH:
+    if _proportion_found(wanted, words) >= _ENOUGH:
         return ""
     return f"no {next(word for word in wanted if not _word_in(word, words))!r}"
 
 
 def _content_words(text: str) -> list[str]:
-    """Return the words of a text that carry content, in order, normalised; numbers stay.
+    """Return the content words of a text, in order, normalised; numbers are kept.
 
     Examples:
         >>> _content_words("When did the First Punic War occur?")
@@ -194,7 +194,7 @@ def _word_in(word: str, words: Collection[str]) -> bool:
     """Check whether a word, or another form of it, is among others.
 
     Another form shares its first letters (five, or all but the last of a shorter word) as
-    "occurred" does with "occur". Numbers must occur as they are.
+    "occurred" does with "occur". Numbers must occur unchanged.
 
     Examples:
         >>> _word_in("occur", {"occurred"}), _word_in("1945", {"1946"}), _word_in("war", {"wars"})
@@ -212,8 +212,8 @@ def _word_in(word: str, words: Collection[str]) -> bool:
     )
 
 
-def _share_found(wanted: Collection[str], words: Collection[str]) -> float:
-    """Return the proportion of wanted words that are among others; 1 if no word is wanted."""
+def _proportion_found(wanted: Collection[str], words: Collection[str]) -> float:
+    """Return the proportion of wanted words that are in `words`; 1 without wanted words."""
     return sum(_word_in(word, words) for word in wanted) / len(wanted) if wanted else 1.0
 
 

@@ -1,7 +1,7 @@
-"""Topics of SLAQ from articles (arXiv 2510.11218, section 3.2 and appendix A.1).
+"""Write topics of SLAQ from articles (arXiv 2510.11218, section 3.2 and appendix A.1).
 
-A model writes five questions and their long query from each article, the paper's rules check them,
-a request to correct the faults follows, and a person reviews.
+A model writes five questions and their long query from each article, the texts are checked by the
+paper's rules, the model is prompted to correct the faults, and a person reviews the result.
 """
 
 import hashlib
@@ -42,12 +42,12 @@ _LONG: Final = "long"
 
 
 class TopicSettings(writer.WriterSettings):
-    """How topics are written."""
+    """Settings for writing topics."""
 
     prompts: Annotated[str, AfterValidator(lambda name: pin_prompts(name, "writer"))] = OWN_WORDS
-    """Words of the request: own, which ask for JSON, or paper for those of the paper's table 1,
-    which ask for one line and for no entity flags, and are sent once; recorded with the digest of
-    the text."""
+    """Wording of the request: own, which requests JSON, or paper for that of the paper's table 1,
+    which requests one line without entity flags and is sent once; recorded with the digest of the
+    text."""
 
     min_words: int = Field(default=1000, ge=0)
     """Articles must have more words than this."""
@@ -56,12 +56,12 @@ class TopicSettings(writer.WriterSettings):
     """Minimum number of characters of an article."""
 
     max_characters: int | None = Field(default=None, ge=1)
-    """Maximum number of characters that are sent; by default articles are sent whole."""
+    """Maximum number of characters of an article in a request; by default no limit."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TopicDraft(writer.Draft):
-    """One article, and the best topic that was written from it."""
+    """One article, and the best topic written from it."""
 
     article: SlaqArticle
     """The article."""
@@ -73,10 +73,10 @@ class TopicDraft(writer.Draft):
     """The texts with the fewest violations so far."""
 
     text: str = ""
-    """The answer that they are from; or the first answer, if none could be read."""
+    """The answer with these texts; or the first answer, if no answer could be read."""
 
     refusal: str = ""
-    """Why the topic is refused after the review; "" if it is not."""
+    """Reason for the rejection of the topic after the review; "" if it is not rejected."""
 
     @property
     def violations(self) -> list[Violation]:
@@ -116,20 +116,20 @@ class TopicDraft(writer.Draft):
         head = (article.topic_id, article.title, article.category, article.url or "")
         for index, fact in enumerate(self.written.five, start=1):
             own = (f"ShortQ{index}", f"ShortA{index}")
-            said = "; ".join(fault.message for fault in faults if fault.field in own)
+            message = "; ".join(fault.message for fault in faults if fault.field in own)
             flag = "" if fact.is_entity is None else str(int(fact.is_entity))
-            yield (*head, str(index), fact.question or "", fact.answer or "", flag, said)
+            yield (*head, str(index), fact.question or "", fact.answer or "", flag, message)
         others = [fault.message for fault in faults if _row_of(fault.field) == _LONG]
         texts = (self.written.long_question or "", self.written.long_answer or "")
         yield (*head, _LONG, *texts, "", "; ".join(others))
 
     def review(self, rows: Sequence[tuple[Place, writer.Cells]]) -> None:
-        """Take corrections, and refuse the topic if a row is not accepted; see `Draft.review`.
+        """Apply corrections, and reject the topic if a row is not accepted; see `Draft.review`.
 
-        A row with a no and without a correction refuses the topic, and so does a broken rule in a
+        The topic is rejected by a row with a no and without a correction, and by a broken rule in a
         row that is not marked as both open-domain and grounded.
         """
-        texts, confirmed, refused = [], set(), []
+        texts, confirmed, rejected = [], set(), []
         for _, cells in rows:
             kinds = ("question", "answer")
             marks = [writer.mark_of(cells[name]) for name in ("is_open_domain", "is_grounded")]
@@ -138,7 +138,7 @@ class TopicDraft(writer.Draft):
             if all(marks):
                 confirmed.add(row)
             elif False in marks and not any(cells[f"corrected_{kind}"] for kind in kinds):
-                refused.append(row)
+                rejected.append(row)
         flags = [writer.mark_of(cells["is_entity"]) for _, cells in rows]
         self.written = WrittenTopic(
             facts=tuple(
@@ -150,24 +150,24 @@ class TopicDraft(writer.Draft):
         )
         broken = [fault for fault in self.violations if _row_of(fault.field) not in confirmed]
         self.refusal = "; ".join(dict.fromkeys(fault.message for fault in broken))
-        if refused:
-            self.refusal = f"the reviewer refused row {', '.join(refused)}"
+        if rejected:
+            self.refusal = f"the reviewer rejected row {', '.join(rejected)}"
 
 
 class TopicWriting(writer.Writing[TopicDraft, TopicSettings]):
-    """The writing of topics.
+    """The task of writing topics.
 
     `write` and `apply` write Parquet files with a card, in the columns of `load_slaq`: the split
-    `test` contains the topics that break no rule or that the reviewer accepted. `write` also writes
-    the split `doubtful`, the complete topics that break a rule. A split without topics is not
-    written.
+    `test` contains the topics that satisfy all rules or that the reviewer accepted. `write` also
+    writes the split `doubtful`, the complete topics that break a rule. A split without topics is
+    not written.
 
     Args:
         articles: Articles with different titles, cleaned, such as those of `read_articles`.
         settings: The settings; None for the defaults.
 
     Raises:
-        DataError: If two articles have one title, or none is long enough.
+        DataError: If two articles have the same title, or no article is long enough.
     """
 
     study = "slaq-writer"
@@ -194,7 +194,7 @@ class TopicWriting(writer.Writing[TopicDraft, TopicSettings]):
                 self.left_out[article.title] = "the article is too short"
             elif article.topic_id in drafts:
                 raise DataError(
-                    f"two articles are called {shown(article.title)}; topics are unique"
+                    f"two articles have the title {shown(article.title)}; titles must be unique"
                 )
             else:
                 drafts[article.topic_id] = TopicDraft(article=article, settings=self.settings)
@@ -229,7 +229,7 @@ class TopicWriting(writer.Writing[TopicDraft, TopicSettings]):
             else:
                 topics.append(topic)
         if is_reviewed and not topics:
-            raise DataError(f"no topic is left after the review: {next(iter(left_out.values()))}")
+            raise DataError(f"no topic remains after the review: {next(iter(left_out.values()))}")
         splits = {"test": topics, "doubtful": doubtful}
         rows = {
             split: [row.model_dump(mode="json") for row in to_slaq_rows(given)]
@@ -254,16 +254,16 @@ def topic_prompt(
     faults: tuple[str, ...] = (),
     attempt: int = 1,
 ) -> Prompt:
-    """Request the questions on one article.
+    """Return the request for the questions on one article.
 
-    The rules are those of SLAQ's appendix A.1 and table 1 in this package's words, with the entity
-    flags, which the paper's authors assigned afterwards; or table 1 word for word.
+    The rules are those of SLAQ's appendix A.1 and table 1 in the wording of this package, with the
+    entity flags, which the paper's authors assigned afterwards; or table 1 verbatim.
 
     Args:
         article: The article.
-        prompts: "own", or "paper" for the paper's words.
+        prompts: "own", or "paper" for the paper's wording.
         max_characters: Maximum number of characters of the article, which is cut at the end of a
-            paragraph, sentence or word; None sends it whole.
+            paragraph, sentence or word; None for no limit.
         previous: The earlier answer that is to be corrected; "" for a first request.
         faults: The faults of that answer.
         attempt: Number of the request, from 1: part of the prompt's id.
@@ -300,6 +300,6 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _row_of(field: str) -> str:
-    """Name the row of the sheet that contains a text such as "ShortQ2"; a sixth is with "long"."""
+    """Return the row of the sheet that contains a text such as "ShortQ2"; a sixth is in "long"."""
     number = field.removeprefix("ShortQ").removeprefix("ShortA")
     return number if number in ("1", "2", "3", "4", "5") else _LONG

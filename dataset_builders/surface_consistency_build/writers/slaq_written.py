@@ -1,4 +1,4 @@
-"""The answer of a question writer, whatever its layout."""
+"""Read the answer of a question writer, in any layout."""
 
 import ast
 import json
@@ -51,10 +51,10 @@ class WrittenFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTopic:
-    """The texts that a writer wrote on one article; nothing is checked yet."""
+    """The texts of a writer on one article, not yet checked."""
 
     facts: tuple[WrittenFact, ...] = ()
-    """By number; fewer or more than five if the writer erred."""
+    """By number; not five if the writer made an error."""
 
     long_question: str | None = None
     """The long question; None if it is missing."""
@@ -64,7 +64,7 @@ class WrittenTopic:
 
     @property
     def five(self) -> tuple[WrittenFact, ...]:
-        """The first five facts, with empty ones in place of those that are missing."""
+        """The first five facts; missing ones are empty."""
         return (*self.facts, *[WrittenFact()] * 5)[:5]
 
 
@@ -72,9 +72,9 @@ def parse_written(text: str) -> WrittenTopic:
     """Read a writer's answer.
 
     The layouts are the paper's one line `ShortQ1 : ..., ShortA1 : ..., ...` with commas, colons and
-    quotes inside the values; a line for each key; JSON or a Python dictionary with these keys, or
-    with a list of questions and answers; all of these within Markdown, after a chain of thought,
-    or between remarks. If a key occurs twice, the last counts.
+    quotes inside the values; one line per key; JSON or a Python dictionary with these keys, or with
+    a list of questions and answers; all of these within Markdown, after a chain of thought, or
+    between remarks. If a key occurs twice, the last counts.
 
     Args:
         text: The writer's answer.
@@ -110,14 +110,14 @@ def parse_written(text: str) -> WrittenTopic:
     if topic == WrittenTopic():
         words = " ".join(text.split())
         raise RecordError(
-            f"the writer's answer holds no ShortQ1, ShortA1, ... LongA: {shown(words)}; ask again, "
-            "or write it by hand"
+            f"the writer's answer contains no ShortQ1, ShortA1, ... LongA: {shown(words)}; query "
+            "the model again, or write it manually"
         )
     return topic
 
 
 def topic_from_written(written: WrittenTopic, article: SlaqArticle) -> SlaqTopic:
-    """Join the texts with the article that they are about.
+    """Combine the texts with their article.
 
     Args:
         written: Questions and answers, without violations.
@@ -160,7 +160,7 @@ def topic_from_written(written: WrittenTopic, article: SlaqArticle) -> SlaqTopic
 
 
 def _flag(cell: str | None) -> bool | None:
-    """Read an entity flag; None if it is none."""
+    """Read an entity flag; None if it is not valid."""
     try:
         return flag_of(cell)
     except ValueError:
@@ -168,7 +168,7 @@ def _flag(cell: str | None) -> bool | None:
 
 
 def _short_key(name: str) -> str | None:
-    """Fold the spellings of a key into "q1", "a1", "e1", "q" (long) or "a" (long)."""
+    """Convert the spellings of a key to "q1", "a1", "e1", "q" (long) or "a" (long)."""
     parts = _NAME.fullmatch(re.sub(r"[^a-z0-9]", "", name.lower()))
     if parts is None or (parts["form"] != "long" and parts["number"] is None):
         return None
@@ -179,7 +179,7 @@ def _short_key(name: str) -> str | None:
 
 
 def _from_object(text: str) -> dict[str, str]:
-    """Read a JSON object or Python dictionary that stands in a text."""
+    """Read a JSON object or Python dictionary in a text."""
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         return {}
@@ -194,7 +194,7 @@ def _from_object(text: str) -> dict[str, str]:
 
 
 def _pairs(node: object, number: int | None = None) -> Iterator[tuple[str, str]]:
-    """Walk an object and name the values that are questions and answers."""
+    """Yield the questions and answers in an object, by key."""
     if isinstance(node, dict):
         for name, value in node.items():
             key = _short_key(str(name))
@@ -213,7 +213,7 @@ def _pairs(node: object, number: int | None = None) -> Iterator[tuple[str, str]]
 
 
 def _from_keys(text: str) -> dict[str, str]:
-    """Cut a text at its keys."""
+    """Split a text at its keys."""
     unfenced = re.sub(r"```[\w-]*", "\n\n", text)
     keys = [match for match in _KEY.finditer(unfenced) if _short_key(match["name"])]
     if any(match["name"].lower().startswith("short") for match in keys):
@@ -231,7 +231,7 @@ def _from_keys(text: str) -> dict[str, str]:
 
 
 def _value(text: str) -> str | None:
-    """Take bullets, commas, quotes and emphasis off a value; None for nothing or a placeholder."""
+    """Remove bullets, commas, quotes and emphasis from a value; None if empty or a placeholder."""
     value = _BULLET.sub("", text.strip()).strip()
     value = value.rstrip(_ENDS)
     value = value[:-1].rstrip(_ENDS) if value.endswith(("{", "}")) else value
@@ -243,7 +243,7 @@ def _value(text: str) -> str | None:
 
 
 def _unquoted(value: str) -> str:
-    """Take off quotes around a value, or a single one left over at an end."""
+    """Remove quotes around a value, or a single quote at one end."""
     value = value.strip()
     for opening, closing in _QUOTES.items():
         inner = value[1:-1]

@@ -1,4 +1,4 @@
-"""Data written by a model: rounds of requests, a log that resumes, a review sheet, its application.
+"""Write data with a model: rounds of requests, a log to resume from, and a review sheet.
 
 `paraphrases` and `slaq_topics` are the two tasks.
 """
@@ -42,10 +42,10 @@ _MARKS: Final = {
 
 
 class WriterSettings(Settings):
-    """How a model is queried."""
+    """Settings for queries of a model."""
 
     attempts: int = Field(default=2, ge=1)
-    """Maximum number of requests per subject: the first, and one more for each repetition."""
+    """Maximum number of requests per subject, including the first."""
 
     max_new_tokens: int = Field(default=2048, ge=1)
     """Maximum number of new tokens per answer."""
@@ -62,15 +62,15 @@ class WritingSummary:
     """Number of texts that are not used, by reason."""
 
     left_out: Mapping[str, str]
-    """Subjects that the data lack, wholly or in part, and why."""
+    """Subjects that are missing in the data, completely or in part, and the reason."""
 
 
 class Draft(ABC):
-    """One subject of the writing, such as an article, with the texts that were written so far."""
+    """One subject, such as an article, with the texts written so far."""
 
     @abstractmethod
     def request(self, attempt: int) -> Prompt | None:
-        """Write the request with a number, from 1; None if nothing is missing."""
+        """Return the request with a number, from 1; None if nothing is missing."""
 
     @abstractmethod
     def take(self, text: str) -> None:
@@ -82,10 +82,10 @@ class Draft(ABC):
 
     @abstractmethod
     def review(self, rows: Sequence[tuple[Place, Cells]]) -> None:
-        """Take the rows that a reviewer filled in, in the order of `rows`.
+        """Apply the rows that a reviewer completed, in the order of `rows`.
 
         Raises:
-            RecordError: If a correction breaks a rule; names file and line.
+            RecordError: If a correction breaks a rule; the message contains file and line.
             DataError: If a row lacks a mark.
         """
 
@@ -96,19 +96,20 @@ SettingsT = TypeVar("SettingsT", bound=WriterSettings)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSheet:
-    """The columns of a table that a reviewer fills in with any spreadsheet."""
+    """The columns of a table that a reviewer completes in any spreadsheet."""
 
     shown: tuple[str, ...]
     """Columns that are written for the reviewer, in order."""
 
     filled: tuple[str, ...]
-    """Columns that the reviewer fills in, written empty after the others."""
+    """Columns that the reviewer completes, written empty after the others."""
 
     key: tuple[str, ...]
     """Columns that identify a row."""
 
     marks: tuple[str, ...]
-    """Columns, of either kind, that contain yes, no or nothing; the reviewer may change them."""
+    """Columns, of either kind, that contain yes, no or an empty cell; the reviewer may change
+    them."""
 
     unread: tuple[str, ...] = ()
     """Columns that may be missing when the sheet is read."""
@@ -118,14 +119,14 @@ class ReviewSheet:
 
         Args:
             path: The file; its folder must exist.
-            rows: Values of `shown`, row by row. A cell that a spreadsheet would read as a formula
-                gets an apostrophe in front.
+            rows: Values of `shown`, row by row. An apostrophe is added before a cell that a
+                spreadsheet would read as a formula.
 
         Raises:
-            DataError: If a sheet of that name exists and a reviewer has written into it.
+            DataError: If the sheet exists and a reviewer has edited it.
         """
         if path.is_file() and self._is_filled(path):
-            raise DataError(f"{path} holds the notes of a reviewer; move it, then write it again")
+            raise DataError(f"{path} contains the notes of a reviewer; move it, then repeat")
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*self.shown, *self.filled])
@@ -142,9 +143,9 @@ class ReviewSheet:
             The place of each row, and its cells by column.
 
         Raises:
-            SourceNotFoundError: If there is no such file.
+            SourceNotFoundError: If the file does not exist.
             ColumnNotFoundError: If a column of the sheet is missing.
-            RecordError: If a mark is another word than yes or no; names file and line.
+            RecordError: If a mark is not yes or no; the message contains file and line.
         """
         needed = [name for name in (*self.shown, *self.filled) if name not in self.unread]
         for place, row in read_rows(path):
@@ -156,17 +157,17 @@ class ReviewSheet:
             for name in self.marks:
                 if cells[name].lower() not in _MARKS:
                     raise RecordError(
-                        f"{place}: column {shown(name)} is yes, no or empty, not "
+                        f"{place}: column {shown(name)} must be yes, no or empty, got "
                         f"{shown(cells[name])}"
                     )
             yield place, cells
 
     def key_of(self, cells: Cells) -> str:
-        """Name a row; a number that a spreadsheet saved as 1.0 is 1."""
+        """Return the key of a row; a number that a spreadsheet saved as 1.0 is 1."""
         return "/".join(cells[name].removesuffix(".0") for name in self.key)
 
     def changed(self, written: Cells, cells: Cells) -> str | None:
-        """Name the first column that the reviewer changed and may not change; None if none."""
+        """Return the first read-only column that the reviewer changed; None if unchanged."""
         return next(
             (
                 name
@@ -178,7 +179,7 @@ class ReviewSheet:
         )
 
     def _is_filled(self, path: Path) -> bool:
-        """Check whether a reviewer has written into a sheet, or a program saved it otherwise."""
+        """Check whether a reviewer has edited a sheet, or a program saved it in another form."""
         rows = csv_rows(path, is_strict=False)
         if next(rows, (0, []))[1] != [*self.shown, *self.filled]:
             return True
@@ -186,7 +187,7 @@ class ReviewSheet:
 
 
 class Writing(ABC, Generic[DraftT, SettingsT]):
-    """A task for a writing model, with its data."""
+    """A task of writing data with a model."""
 
     study: ClassVar[str]
     """Name of the task, for the manifest of the log."""
@@ -195,36 +196,36 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
     """Its review sheet."""
 
     drafts: Sequence[DraftT]
-    """Its subjects, each with another identifier."""
+    """Its subjects, with distinct identifiers."""
 
     source: DataSource
-    """The data that the requests are written from."""
+    """The data from which the requests are made."""
 
     settings: SettingsT
     """Its settings."""
 
     @abstractmethod
     def finish(self, folder: Path, *, is_reviewed: bool) -> WritingSummary:
-        """Write the data of the drafts as they are.
+        """Write the data of the drafts in their current state.
 
         Args:
-            folder: The folder; made if it does not exist.
+            folder: The folder; created if it does not exist.
             is_reviewed: Whether a review was applied.
 
         Returns:
             The summary.
 
         Raises:
-            DataError: If nothing is left.
+            DataError: If no data remain.
         """
 
     def write(
         self, runner: Runner, out: str | os.PathLike[str], *, model: str, progress: bool = False
     ) -> WritingSummary:
-        """Query a model until nothing is missing or the attempts are used up, and write the files.
+        """Query a model until nothing is missing or no attempts remain, and write the files.
 
         Answers are appended to a log. A second call with the same arguments sends only requests
-        that the log does not answer.
+        without an answer in the log.
 
         Args:
             runner: The runner of the writing model.
@@ -238,8 +239,8 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
         Raises:
             RunError: If the folder contains a log of other settings, data or another model.
             RunnerError: If the model cannot be queried.
-            DataError: If nothing usable was written, or a reviewer has written into the
-                `review.csv` of an earlier call.
+            DataError: If no usable text was written, or a reviewer has edited the `review.csv` of
+                an earlier call.
         """
         folder = Path(out)
         claim_files(folder, ["README.md", "review.csv"])
@@ -271,9 +272,9 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
         """Write the data that a reviewer accepted or corrected.
 
         Args:
-            sheet: The review sheet, filled in.
+            sheet: The completed review sheet.
             out: Folder of the data.
-            written: Folder that `write` wrote; None for that of the sheet.
+            written: Folder that `write` wrote; None for the folder of the sheet.
 
         Returns:
             The summary.
@@ -281,12 +282,12 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
         Raises:
             SourceNotFoundError: If the sheet or the log does not exist.
             ColumnNotFoundError: If a column of the sheet is missing.
-            RecordError: If a row is not one of those that were written, occurs twice, or was
-                changed outside the columns for the reviewer; if a mark is another word than yes or
-                no, or a correction breaks a rule. Names file and line.
+            RecordError: If a row was not written by `write`, occurs twice, or was changed outside
+                the columns for the reviewer; if a mark is not yes or no, or a correction breaks a
+                rule. The message contains file and line.
             RunError: If the log or its manifest is damaged.
             DataError: If the log is of another task, data or settings, rows are missing or not
-                reviewed, or nothing is left.
+                reviewed, or no data remain.
         """
         path = Path(sheet)
         self._replay(path.parent if written is None else Path(written))
@@ -301,22 +302,22 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
             key = self.sheet.key_of(cells)
             if key not in rows:
                 raise RecordError(
-                    f"{place}: there is no row {shown(key)}; leave {' and '.join(self.sheet.key)} "
-                    "as written"
+                    f"{place}: row {shown(key)} not found; do not change "
+                    f"{' and '.join(self.sheet.key)}"
                 )
             if key in given:
-                raise RecordError(f"{place}: row {shown(key)} occurs twice; keep one")
+                raise RecordError(f"{place}: row {shown(key)} occurs twice; keep only one")
             if (name := self.sheet.changed(rows[key], cells)) is not None:
                 raise RecordError(
                     f"{place}: column {shown(name)} of {shown(key)} was changed from "
-                    f"{shown(rows[key][name])} to {shown(cells[name])}; undo that, and write a "
+                    f"{shown(rows[key][name])} to {shown(cells[name])}; restore it, and write a "
                     "better text as a correction"
                 )
             given[key] = (place, cells)
         if lost := [key for key in rows if key not in given]:
             raise DataError(
-                f"{path}: {len(lost)} rows are missing, such as {shown(lost[0])}; reject a row by "
-                "a no, not by deleting it"
+                f"{path}: {len(lost)} rows are missing, such as {shown(lost[0])}; reject a row "
+                "with a no instead of deleting it"
             )
         reviewed = iter(given[key] for key in rows)
         for draft in self.drafts:
@@ -329,12 +330,12 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
         )
 
     def _requests(self, attempt: int) -> dict[int, Prompt]:
-        """Write the requests of a round, by index of the draft."""
+        """Return the requests of a round, by index of the draft."""
         prompts = ((place, one.request(attempt)) for place, one in enumerate(self.drafts))
         return {place: prompt for place, prompt in prompts if prompt is not None}
 
     def _take(self, requests: Mapping[int, Prompt], answers: Mapping[str, Generation]) -> bool:
-        """Let the drafts read their answers; return whether there was one."""
+        """Pass the answers to the drafts; return whether there was an answer."""
         texts = {place: answers[p.key].text for place, p in requests.items() if p.key in answers}
         for place, text in texts.items():
             if text is not None:
@@ -366,14 +367,14 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
             is_answered |= self._take(requests, logged_answers(log, requests.values()))
         if not is_answered:
             raise DataError(
-                f"{log} answers none of the requests of this version of the package; it was "
+                f"{log} contains no answer to the requests of this version of the package; it was "
                 f"written by {manifest.package_version}. Repeat the command that wrote it, or use "
                 "that version"
             )
 
 
 def mark_of(cell: str) -> bool | None:
-    """Read a cell that contains yes, no or nothing.
+    """Read a cell that contains yes or no, or is empty.
 
     Args:
         cell: A cell of a column of `ReviewSheet.marks`.

@@ -28,8 +28,9 @@ NEAR = (*HEAD, "fact_subject", "fact_relation")
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_no_name_stands_for_two_relations_or_for_two_objects_of_one(domain):
-    """A later registration would overwrite it, and two answers of one question would be one."""
+def test_names_are_unique_per_relation_and_per_object(domain):
+    """A later registration would overwrite an earlier one, and merge two answers of one
+    question."""
     table = load_fact_table(domain)
     owners = {}
     for subject, relation, gold in table.facts:
@@ -43,7 +44,7 @@ def test_no_name_stands_for_two_relations_or_for_two_objects_of_one(domain):
     assert [name for name, owned in owners.items() if len(owned) > 1] == []
 
 
-def test_aliases_of_one_name_add_up():
+def test_entries_of_one_name_are_combined():
     table = FactTable(
         name="t",
         facts=(FACT,),
@@ -57,7 +58,7 @@ def test_aliases_of_one_name_add_up():
     assert table.names_of("subject", "Rhin", relation="Mouth") == ("rhein", "Rhine")
 
 
-def test_aliases_can_hold_of_some_relations_only():
+def test_aliases_can_apply_to_some_relations_only():
     table = load_fact_table("sports")
 
     assert table.names_of("object", "Barcelona", relation="Iconic Club") == ("Barça", "Barca")
@@ -84,7 +85,7 @@ def test_table_is_read_from_files(tmp_path):
     ("tables", "message"),
     [
         ({"facts": [HEAD]}, "has no facts; it needs at least one"),
-        ({"facts": [HEAD, FACT, FACT]}, "stands twice; drop one"),
+        ({"facts": [HEAD, FACT, FACT]}, "occurs twice; drop one"),
         ({"facts": [("s", "r", "o"), FACT]}, "the header must be subject <tab> relation"),
         ({"facts": [HEAD, FACT[:2]]}, "2 cells where 3 are due"),
         ({"facts": [HEAD, ("Rhine", "Mouth", " ")]}, "object is empty; fill it or drop the line"),
@@ -110,16 +111,16 @@ LATIN = b"subject\trelation\tobject\nK\xf6ln\tRiver\tRhine\n"
     ("call", "error", "message"),
     [
         (lambda folder: read_fact_table(folder), DataError, "not UTF-8 at byte 25"),
-        (lambda folder: read_fact_table(folder / "a"), SourceNotFoundError, r"no table .*facts\.t"),
+        (lambda folder: read_fact_table(folder / "a"), SourceNotFoundError, r"facts\.tsv not"),
         (lambda _: load_fact_table("rivers"), ValueError, "domain must be one of countries, pol"),
     ],
 )
-def test_tables_that_cannot_be_are_refused(tmp_path, call, error, message):
+def test_invalid_tables_are_rejected(tmp_path, call, error, message):
     (tmp_path / "facts.tsv").write_bytes(LATIN)
     with pytest.raises(error, match=message):
         call(tmp_path)
     with pytest.raises(DataError, match="has an empty part; fill or drop it"):
         FactTable(name="t", facts=(Triplet("a", "", "c"),))
     for name in ("", ".", "..", "../rivers", "a/b", "/rivers"):
-        with pytest.raises(DataError, match="a table's name must be that of a folder"):
+        with pytest.raises(DataError, match="the name of a table must be a folder"):
             FactTable(name=name, facts=(FACT,))

@@ -30,7 +30,7 @@ from surface_consistency.studies.audit.retrieval.verification import database_co
 from tests.made_data import published  # noqa: F401 - fixtures
 
 
-def test_the_sample_of_the_library_is_what_is_built(tmp_path):
+def test_the_sample_of_the_library_equals_the_build(tmp_path):
     build_audit_databases(tmp_path, domains=["countries"], styles=style_writers())
 
     made, kept = (
@@ -45,7 +45,7 @@ def test_tables_have_the_order_of_the_styles():
 
 
 def test_build_writes_the_published_layout(published, tmp_path):
-    """Twelve databases, 72 prompt files and 11,628 prompts, file by file where they lie."""
+    """Twelve databases, 72 prompt files and 11,628 prompts, compared file by file."""
     made = build_audit_databases(tmp_path, styles=style_writers())
 
     files = {file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.json*")}
@@ -65,7 +65,7 @@ def test_all_topologies_can_be_built_and_read(tmp_path):
         assert (len(database), fit["n_prompts"]) == (item.n_triplets, item.n_facts)
 
 
-def test_build_is_the_same_twice(tmp_path, rivers):
+def test_build_is_deterministic_for_custom_tables(tmp_path, rivers):
     made = []
     for folder in (tmp_path / "one", tmp_path / "two"):
         options = {"topologies": TOPOLOGIES, "styles": style_writers(), "seed": 3}
@@ -76,7 +76,7 @@ def test_build_is_the_same_twice(tmp_path, rivers):
     assert len(list((tmp_path / "one").rglob("*.jsonl"))) == 6 * len(AUDIT_STYLES)
 
 
-def test_build_warns_where_alias_equals_base(tmp_path):
+def test_build_warns_if_alias_equals_base(tmp_path):
     table = FactTable(name="bare", facts=(Triplet("Rhine", "Mouth", "North Sea"),))
 
     with pytest.warns(DataWarning, match="equals base"):
@@ -99,7 +99,7 @@ def test_writing_and_reading_is_the_identity(tmp_path_factory, parts):
     assert list(read_database(file)) == entries
 
 
-def test_what_was_read_is_written_back_byte_for_byte(published, tmp_path):
+def test_published_files_are_written_back_byte_for_byte(published, tmp_path):
     """12 databases and all 78 files of prompts, 12,228 rows."""
     n_files = n_prompts = 0
     for name, (database, folder) in published.items():
@@ -116,7 +116,7 @@ def test_what_was_read_is_written_back_byte_for_byte(published, tmp_path):
 
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_own_databases_are_deleted_completely(domain, topology):
+def test_facts_of_built_databases_are_deleted_completely(domain, topology):
     made = build_topology(load_fact_table(domain), topology)
 
     closures = alias_closures(made.database, made.targets)
@@ -125,14 +125,14 @@ def test_own_databases_are_deleted_completely(domain, topology):
     counts = closure_counts(left)
     assert (counts["n_incomplete"], counts["n_absent"]) == (0, 0)
     if domain == "countries" and topology in ("noise", "paraphrase"):
-        # Paraphrases fall with their fact; the same decoys survive, where no alias names them.
+        # Paraphrases are deleted with their fact; decoys without a declared alias survive.
         row = left.set_index(["subject", "relation"]).loc[("Japan", "Capital")]
         held = (row["n_deleted"], row["n_same_object"])
         assert held == {"noise": (1, 2), "paraphrase": (3, 0)}[topology]
 
 
-def test_what_cannot_be_written_is_refused(tmp_path, rivers):
-    with pytest.raises(ValueError, match="domains must differ in name"):
+def test_invalid_databases_are_rejected(tmp_path, rivers):
+    with pytest.raises(ValueError, match="domains must have distinct names"):
         build_audit_databases(tmp_path, domains=[rivers, rivers])
     with pytest.raises(ValueError, match="topology must be one of"):
         build_audit_databases(tmp_path, domains=[rivers], topologies=["star"])

@@ -1,4 +1,4 @@
-"""One function builds every data set; what `load_dataset` reads of its folders is what went in."""
+"""Test `build_dataset`: `load_dataset` returns the rows that were written."""
 
 import copy
 import csv
@@ -150,7 +150,7 @@ def test_audit_rows_keep_their_columns_and_values(tmp_path_factory, facts, alias
     ]
 
 
-def test_the_21_columns_of_a_build_from_dumps_survive_a_build_from_its_rows(dumps, tmp_path):
+def test_a_build_from_built_rows_keeps_the_21_columns_of_a_build_from_dumps(dumps, tmp_path):
     pytest.importorskip("duckdb")
     build_dataset("redirectqa", dumps, tmp_path / "built")
     build_dataset("redirectqa", tmp_path / "built", tmp_path / "again")
@@ -161,8 +161,8 @@ def test_the_21_columns_of_a_build_from_dumps_survive_a_build_from_its_rows(dump
     assert second.to_list() == first.to_list() == streamed(tmp_path / "again")
 
 
-def test_planted_values_are_those_that_datasets_returns(tmp_path):
-    """Also of a stream: nothing is read as missing, as a number or as text."""
+def test_datasets_returns_the_planted_values(tmp_path):
+    """Also for a stream: values are not converted to missing values, numbers or text."""
     rows = with_columns(
         REDIRECTQA_ROWS[:4],
         {
@@ -184,7 +184,7 @@ def test_planted_values_are_those_that_datasets_returns(tmp_path):
 
 
 def test_csv_cells_get_the_types_of_the_layout_and_other_columns_stay_text(tmp_path):
-    """A CSV file has text alone: `datasets` reads years as numbers and "NA" as nothing."""
+    """A CSV file contains only text: `datasets` reads years as numbers and "NA" as missing."""
     rows = [row | {"year": "1984"} for row in SLAQ_ROWS]
     with (tmp_path / "rows.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, list(rows[0]))
@@ -234,7 +234,7 @@ STUDIES = Path(studies.__file__).parent
     ],
 )
 def test_datasets_reads_every_bundled_folder(folder, split):
-    """Whole and as a stream, the rows are those of the files."""
+    """As a table and as a stream, the rows equal those of the files."""
     read, stream = (
         datasets.load_dataset(str(folder), split=split, streaming=as_stream)
         for as_stream in (False, True)
@@ -250,7 +250,7 @@ def test_datasets_reads_every_bundled_folder(folder, split):
     assert sorted(map(repr, loaded)) == sorted(repr(missing | dict(row)) for row in rows)
 
 
-def test_rows_that_repeat_another_are_written_once(tmp_path):
+def test_repeated_rows_are_written_once(tmp_path):
     path = lines_at(tmp_path / "rows.jsonl", [*REDIRECTQA_ROWS, REDIRECTQA_ROWS[0]])
 
     with pytest.warns(UserWarning, match="repeats 1 rows"):
@@ -298,7 +298,7 @@ def test_published_audit_has_13_databases_and_78_cells_where_the_study_has_them(
     ("name", "license_id", "words"),
     [("redirectqa", "cc-by-sa-4.0", "CC0"), ("slaq", "unknown", "does not name it")],
 )
-def test_a_card_states_the_licence_or_that_none_is_known(name, license_id, words, tmp_path):
+def test_a_card_states_the_licence_or_that_it_is_unknown(name, license_id, words, tmp_path):
     rows = {"redirectqa": REDIRECTQA_ROWS, "slaq": SLAQ_ROWS}[name]
     build_dataset(name, lines_at(tmp_path / "rows.jsonl", rows), tmp_path / "out")
 
@@ -308,7 +308,7 @@ def test_a_card_states_the_licence_or_that_none_is_known(name, license_id, words
     assert "@" in card.text.partition("## Citation")[2]
 
 
-def test_a_card_takes_the_licence_that_the_source_states(tmp_path):
+def test_a_card_contains_the_licence_of_the_source(tmp_path):
     build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out")
 
     card = huggingface_hub.DatasetCard.load(tmp_path / "out" / "README.md")
@@ -335,7 +335,7 @@ class Hub:
 
 @pytest.fixture
 def hub(monkeypatch):
-    """The hub that `huggingface_hub` talks to."""
+    """The hub to which `huggingface_hub` sends requests."""
     hub = Hub()
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: hub)
     return hub
@@ -361,7 +361,7 @@ def test_push_to_uploads_what_the_dry_run_lists(hub, tmp_path, monkeypatch):
     assert (done.is_done, done.url) == (True, "https://hub.example/me/slaq/commit/1")
 
 
-def test_push_without_a_token_is_refused_before_any_work(hub, tmp_path, monkeypatch):
+def test_push_without_a_token_raises_before_the_build(hub, tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
 
     with pytest.raises(DataError, match=r"cannot upload to me/slaq without a token.*hf auth login"):
@@ -378,14 +378,14 @@ def test_push_without_a_token_is_refused_before_any_work(hub, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("slaqs", {}, r"no data set 'slaqs' \(did you mean 'slaq'\?\); .* redirectqa, popqa-redir"),
+        ("slaqs", {}, r"unknown data set 'slaqs' \(did you mean 'slaq'\?\); .* redirectqa, pop"),
         ("slaq", {"config": "populer"}, r"'populer' \(did you mean 'popular'\?\) .* all, popular"),
         ("slaq", {"splitt": "x"}, r"no option 'splitt' \(did you mean 'split'\?\).*options: split"),
         ("slaq", {"split": 3}, "slaq: field 'split': Input should be a valid string, got 3"),
         ("redirectqa", {"config": "v1.0.0"}, "no configuration 'v1.0.0' for this source.* default"),
     ],
 )
-def test_unknown_names_are_refused_with_those_that_exist(name, options, message, tmp_path):
+def test_errors_for_unknown_names_list_the_known_names(name, options, message, tmp_path):
     source = SAMPLES / "slaq" if name != "redirectqa" else SAMPLES / "redirectqa"
 
     with pytest.raises(ValueError, match=message):
@@ -394,11 +394,11 @@ def test_unknown_names_are_refused_with_those_that_exist(name, options, message,
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_a_missing_source_is_named_with_the_place_to_get_it(name, tmp_path):
+def test_the_error_for_a_missing_source_contains_its_url(name, tmp_path):
     where = {"popqa-redirect": "dumps.wikimedia.org", "lmlm-audit": "raeesiarya/LMLMAudit"}
     remedy = where.get(name, "from the hub")
 
-    with pytest.raises(SourceNotFoundError, match=f"{name}: no file or folder .*{remedy}"):
+    with pytest.raises(SourceNotFoundError, match=f"{name}: file or folder .* not found.*{remedy}"):
         build_dataset(name, tmp_path / "absent", tmp_path / "out")
 
 
@@ -410,7 +410,7 @@ def test_a_missing_source_is_named_with_the_place_to_get_it(name, tmp_path):
         ([{"n_objects": "many"}], RecordError, r"jsonl:1: column 'n_objects': expected a whole nu"),
     ],
 )
-def test_broken_rows_are_refused_before_anything_is_written(rows, error, message, tmp_path):
+def test_invalid_rows_are_rejected_before_files_are_written(rows, error, message, tmp_path):
     given = [one | two for one, two in zip(REDIRECTQA_ROWS, rows, strict=False)]
     path = lines_at(tmp_path / "rows.jsonl", given)
 
@@ -419,19 +419,19 @@ def test_broken_rows_are_refused_before_anything_is_written(rows, error, message
     assert not (tmp_path / "out").exists()
 
 
-def test_a_half_without_page_views_is_refused(tmp_path):
+def test_a_half_without_page_views_is_rejected(tmp_path):
     rows = [row | {"Pageviews": None} for row in SLAQ_ROWS]
 
-    with pytest.raises(DataError, match="no topic in the obscure half; page views are needed"):
+    with pytest.raises(DataError, match="no topic in the obscure half; it needs page views"):
         build_dataset(
             "slaq", lines_at(tmp_path / "a.jsonl", rows), tmp_path / "o", config="obscure"
         )
 
 
-def test_a_folder_of_other_files_or_another_data_set_is_refused(tmp_path):
+def test_a_folder_of_other_files_or_another_data_set_is_rejected(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(DataError, match=r"no such build wrote \(notes\.txt\)"):
+    with pytest.raises(DataError, match=r"files of other origin \(notes\.txt\)"):
         build_dataset("slaq", SAMPLES / "slaq", tmp_path / "mine")
     build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out")
     build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out")
@@ -443,7 +443,7 @@ def test_a_folder_of_other_files_or_another_data_set_is_refused(tmp_path):
 
 
 def test_datasets_reads_a_folder_that_was_built_again(tmp_path):
-    """Its cache knows the card of a local folder, not the content of its files."""
+    """The key of its cache is the card of a local folder, not the content of its files."""
     for answer in ("1984", "1985"):
         rows = [row | {"ShortA1": answer} for row in SLAQ_ROWS]
         path = lines_at(tmp_path / "rows.jsonl", rows)
@@ -466,7 +466,7 @@ def test_a_builder_class_reads_a_changed_source_again(tmp_path):
     assert built(REDIRECTQA_ROWS[:4]) == REDIRECTQA_ROWS[:4]
 
 
-def test_rows_at_a_url_are_built_as_local_ones_are(tmp_path):
+def test_rows_at_a_url_are_built_like_local_rows(tmp_path):
     content = (SAMPLES / "slaq" / "test.csv").read_bytes()
     fsspec.filesystem("memory").pipe("/topics/test.csv", content)
 

@@ -55,5 +55,5 @@ def test_describe_file_agrees_with_hashlib(tmp_path):
     assert page.model_dump() == given
     assert (views.date, latest.date) == ("202412", None)
     assert describe_file(tmp_path / names[0], checksum=False).sha1 is None
-    with pytest.raises(SourceNotFoundError, match=r"no file .*absent"):
+    with pytest.raises(SourceNotFoundError, match=r"file .*absent not found"):
         describe_file(tmp_path / "absent")

@@ -1,4 +1,4 @@
-"""Nothing goes to the hub that the plan did not show, and a dry run talks to nobody."""
+"""Test that only the planned files are uploaded, and that a dry run does not use the network."""
 
 import hashlib
 import inspect
@@ -14,7 +14,7 @@ from surface_consistency_build.cards.publish import check_push, publish_folder
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 
-# What the library takes: the calls are those of `HfApi`, and no token is among them.
+# The calls are those of `HfApi`, without a token.
 CREATES, UPLOADS = (
     set(inspect.signature(method).parameters)
     for method in (huggingface_hub.HfApi.create_repo, huggingface_hub.HfApi.upload_folder)
@@ -52,7 +52,7 @@ class FakeHub:
 
 @pytest.fixture
 def folder(subset, tmp_path):
-    """A written folder, with things beside it that are nobody's business."""
+    """A written folder with additional files that are not uploaded."""
     write_folder(tmp_path / "out", [subset()], card=redirectqa_card(), rows_per_shard=5)
     (tmp_path / "out" / ".cache").mkdir()
     for name in (".cache/secret", ".env", "secret.env", "metadata/notes.txt", "v1.0.0/rows.csv"):
@@ -64,7 +64,7 @@ NAMES = ["README.md", "metadata/redirect_category_to_type.csv"]
 NAMES += [f"v1.0.0/test-0000{number}-of-00002.parquet" for number in range(2)]
 
 
-def test_publish_folder_dry_run_is_the_default_and_calls_nobody(folder):
+def test_publish_folder_dry_run_is_the_default_and_sends_no_request(folder):
     api = FakeHub()
     plan = publish_folder(folder, "owner/redirectqa", api=api)
 
@@ -79,7 +79,7 @@ def test_publish_folder_dry_run_is_the_default_and_calls_nobody(folder):
     assert plan.total_bytes == sum((folder / name).stat().st_size for name in NAMES)
 
 
-def test_publish_folder_uploads_what_the_dry_run_showed(folder):
+def test_publish_folder_uploads_the_files_of_the_dry_run(folder):
     shown = publish_folder(folder, "owner/redirectqa")
     api = FakeHub()
     done = publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
@@ -95,7 +95,7 @@ def test_publish_folder_uploads_what_the_dry_run_showed(folder):
 
 
 def test_publish_folder_removes_old_shards_and_nothing_else(folder):
-    """Shards of an earlier version would match the card's pattern; other files stay."""
+    """Shards of an earlier version would match the card's pattern; other files are kept."""
     api = FakeHub(["v1.0.0/test-00002-of-00003.parquet", "LICENSE", "v2/test-0.parquet"])
     plan = publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
 
@@ -104,7 +104,7 @@ def test_publish_folder_removes_old_shards_and_nothing_else(folder):
 
 
 @pytest.mark.parametrize("repo_id", ["redirectqa", "a/b/c", "owner/re directqa", ""])
-def test_check_push_rejects_what_names_no_repository(repo_id):
+def test_check_push_rejects_invalid_repository_names(repo_id):
     with pytest.raises(ValueError, match="repo_id must be owner/name"):
         check_push(repo_id, dry_run=True)
 
@@ -114,12 +114,12 @@ def test_check_push_rejects_what_names_no_repository(repo_id):
     [
         ("README.md", None, SourceNotFoundError, r"has no README\.md"),
         ("README.md", "---\nlicense: mit\n---\n", DataError, "names no data files under configs"),
-        ("v1.0.0/test-*", None, DataError, r"the card names v1\.0\.0/test-\*.*, and no file"),
-        ("v1.0.0/extra.parquet", "x", DataError, r"match v1\.0\.0/extra\.parquet; remove them"),
-        ("*", None, SourceNotFoundError, "no folder .*out"),
+        ("v1.0.0/test-*", None, DataError, r"names v1\.0\.0/test-\*.*, which does not match"),
+        ("v1.0.0/extra.parquet", "x", DataError, r"not name v1\.0\.0/extra\.parquet; remove them"),
+        ("*", None, SourceNotFoundError, "folder .*out.* not found"),
     ],
 )
-def test_publish_folder_rejects_a_card_that_does_not_fit(folder, name, content, error, message):
+def test_publish_folder_rejects_a_card_of_other_files(folder, name, content, error, message):
     if content is not None:
         (folder / name).write_text(content, encoding="utf-8")
     elif name == "*":

@@ -1,4 +1,4 @@
-"""The command `build`, as a user types it, on the miniature wiki."""
+"""Test the command `build` on the miniature wiki."""
 
 import errno
 import json
@@ -26,8 +26,8 @@ def build(*more, dumps=MINI):
     return main(["build", "redirectqa", "--source", str(dumps), *map(str, more)])
 
 
-def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
-    """What `load_dataset` reads of it is tested beside the builder."""
+def test_a_folder_is_built_and_other_settings_are_rejected(tmp_path, capsys):
+    """The rows that `load_dataset` reads are tested with the builder."""
     out = tmp_path / "out"
     assert build("--out", out) == 0
 
@@ -47,14 +47,14 @@ def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
     assert "--overwrite" in said
     assert "read page" not in said
     assert build("--out", out) == 0
-    assert "kept, an earlier start read it" in capsys.readouterr().err
+    assert "reused, an earlier start read it" in capsys.readouterr().err
     assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
     assert (out / "README.md").read_text("utf-8") != card
 
 
-def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
+def test_the_plan_lists_existing_and_missing_files(tmp_path, capsys):
     assert build("--plan") == 0
-    assert "all needed files are there" in capsys.readouterr().out
+    assert "all needed files exist" in capsys.readouterr().out
 
     assert build("--plan", dumps=tmp_path) == 0
     said = capsys.readouterr().out
@@ -86,8 +86,8 @@ def test_a_dry_run_lists_and_a_push_uploads(tmp_path, capsys, monkeypatch):
     assert len(hub.upload_folder.call_args.kwargs["allow_patterns"]) == 5
 
 
-def test_rows_are_built_by_the_same_words(tmp_path, capsys):
-    """Of each data set that needs no dumps."""
+def test_rows_are_built_with_the_same_options(tmp_path, capsys):
+    """For each data set that does not need dumps."""
     for name, source in (("redirectqa", SAMPLES / "redirectqa"), ("slaq", SAMPLES / "slaq")):
         out = str(tmp_path / name)
         assert main(["build", name, "--source", str(source), "--out", out]) == 0
@@ -100,7 +100,7 @@ def test_rows_are_built_by_the_same_words(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("", "--out is needed"),
+        ("", "--out is required"),
         ("--out x --push-to name", "repo_id must be owner/name"),
         ("--out x --push-to owner/name", "without a token of the hub"),
         ("--out x --triples 3 --config v2", "has no configuration 'v2'"),
@@ -108,12 +108,12 @@ def test_rows_are_built_by_the_same_words(tmp_path, capsys):
         ("--out x --triples 0", "--triples: input should be greater than or equal to 1"),
         ("--out file", "cannot be a folder"),
         ("--out=", "--out names no folder"),
-        ("--out mine", "holds files that no such build wrote (README.md)"),
+        ("--out mine", "contains files of other origin (README.md)"),
         ("--out x --work file", "work"),
         ("--out x --memory-limit lots", "--memory-limit must be"),
     ],
 )
-def test_mistakes_are_named_before_anything_is_read(more, message, tmp_path, capsys, monkeypatch):
+def test_invalid_options_raise_before_files_are_read(more, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
     for path in (tmp_path / "file", tmp_path / "mine" / "README.md"):
@@ -129,8 +129,8 @@ def test_mistakes_are_named_before_anything_is_read(more, message, tmp_path, cap
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
-    """A line a stage, and one more a minute."""
+def test_progress_in_a_log_contains_bytes_and_remaining_time(capsys, monkeypatch):
+    """One line per stage, and one per minute."""
     clock = iter([0.0, 10.0, 70.0, 80.0, 90.0])
     monkeypatch.setattr(build_command.time, "monotonic", lambda: 1_000.0 + next(clock))
     lines = build_command._Lines()
@@ -147,13 +147,13 @@ def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
 
     assert capsys.readouterr().err.splitlines() == [
         "read page: 0 B of 4.0 GB",
-        "read page: 1.0 GB of 4.0 GB, about 3 h 0 min of reading left",
-        "read redirect: 3.9 GB of 4.0 GB, about 30 s of reading left",
+        "read page: 1.0 GB of 4.0 GB, about 3 h 0 min left for reading",
+        "read redirect: 3.9 GB of 4.0 GB, about 30 s left for reading",
         "step 1/11: 01_views",
     ]
 
 
-def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
+def test_a_note_reports_that_a_missing_table_determines_the_route(tmp_path, capsys):
     for path in MINI.glob("*.*z*"):
         if "categorylinks" not in path.name:
             (tmp_path / path.name).symlink_to(path)
@@ -161,12 +161,12 @@ def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
     assert build("--plan", dumps=tmp_path) == 0
 
     said = capsys.readouterr().out
-    assert "note: route xml, because the category tables are not there" in said
+    assert "note: route xml, because pages-articles exists and the category tables do not" in said
     assert "note: page views of 2 files are summed" in said
 
 
 @pytest.mark.filterwarnings("always::surface_consistency.errors.DataWarning")
-def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
+def test_a_truncated_dump_is_planned_and_listed_in_the_card(tmp_path, capsys):
     dumps = tmp_path / "dumps"
     dumps.mkdir()
     for path in MINI.glob("*.*z*"):
@@ -176,7 +176,7 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
     more = ("--out", tmp_path / "out", "--quiet")
 
     assert build(*more, dumps=dumps) == 2
-    assert "or keep what came before it with --allow-truncated." in capsys.readouterr().err
+    assert "or keep the data before it with --allow-truncated." in capsys.readouterr().err
     for _ in range(2):
         assert build(*more, "--allow-truncated", dumps=dumps) == 0
         assert f"{cut.name}: " in capsys.readouterr().err
@@ -186,7 +186,7 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.DataWarning")
-def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
+def test_build_audit_accepts_a_custom_table(tmp_path, capsys):
     table = tmp_path / "moons"
     table.mkdir()
     (table / "facts.tsv").write_text("subject\trelation\tobject\nIo\tPlanet\tJupiter\n")
@@ -205,7 +205,7 @@ def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
     assert "no articles at" in capsys.readouterr().err
 
 
-def test_a_full_disk_at_a_folder_is_told_as_at_a_file(tmp_path, monkeypatch, capsys):
+def test_a_full_disk_is_reported_for_folders_as_for_files(tmp_path, monkeypatch, capsys):
     def full(path, *_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
 
@@ -218,7 +218,7 @@ def test_a_full_disk_at_a_folder_is_told_as_at_a_file(tmp_path, monkeypatch, cap
     assert "cannot be written (No space left on device); free disk space" in told
 
 
-def test_completion_knows_the_options_of_these_commands(tmp_path, monkeypatch, capsys):
+def test_completion_contains_the_options_of_these_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SHELL", "/bin/bash")
     monkeypatch.delenv("ZSH_VERSION", raising=False)

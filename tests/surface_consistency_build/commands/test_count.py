@@ -1,4 +1,4 @@
-"""The command `count`, as a user types it."""
+"""Test the command `count`."""
 
 import json
 import re
@@ -64,14 +64,14 @@ def test_pairs_of_the_facts_are_counted(tmp_path, corpus, capsys):
     assert pd.read_parquet(tmp_path / "out" / "instances.parquet")["pair_documents"].notna().all()
 
 
-def test_shards_apart_then_merged(tmp_path, corpus, names, capsys):
+def test_shards_are_counted_separately_and_merged(tmp_path, corpus, names, capsys):
     more = ("--names", names, "--shards", 2)
     assert count("names", corpus, tmp_path / "out", *more, "--shard", 0) == 0
     assert "shard 0 counted; 1 of 2 are left" in capsys.readouterr().out
     assert main(["count", "merge", str(tmp_path / "out")]) == 2
     assert "1 of 2 shards are not done yet (1)" in capsys.readouterr().err
     assert count("names", corpus, tmp_path / "out", *more, "--shard", 1) == 0
-    assert "all are done: surface-consistency count merge" in capsys.readouterr().out
+    assert "all parts are done: surface-consistency count merge" in capsys.readouterr().out
     assert count("names", corpus, tmp_path / "out", *more, "--shard", 1) == 0
     assert "shard 1 was counted before" in capsys.readouterr().out
     assert main(["count", "merge", str(tmp_path / "out"), "--json"]) == 0
@@ -90,15 +90,15 @@ def test_ngrams_of_instances_are_counted(tmp_path, corpus):
     assert (frame["counts"][0] > 0).all()
 
 
-def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
+def test_faults_of_the_corpus_are_reported(tmp_path, names, capsys):
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"text": "Wonder"}\n{"text": null}\n{"text": \n')
 
     assert count("names", corpus, tmp_path / "out", "--names", names) == 0
 
     said = capsys.readouterr().err
-    assert "warning: 1 documents: null text (left out), first at" in said
-    assert "warning: 1 documents: broken line (left out), first at" in said
+    assert "warning: 1 documents: null text (excluded), first at" in said
+    assert "warning: 1 documents: broken line (excluded), first at" in said
 
 
 NAMED = ("--names", "names.csv")
@@ -123,9 +123,7 @@ NO_BODY = "with the field 'body'; the first has text. Name the field of the text
     ],
 )
 @pytest.mark.usefixtures("names")
-def test_what_cannot_be_counted_is_said_with_the_flag(
-    tmp_path, corpus, capsys, monkeypatch, what, more, message
-):
+def test_errors_name_the_flag(tmp_path, corpus, capsys, monkeypatch, what, more, message):
     monkeypatch.chdir(tmp_path)
 
     assert count(what, corpus, tmp_path / "out", *more) == 2
@@ -133,8 +131,8 @@ def test_what_cannot_be_counted_is_said_with_the_flag(
     assert message in capsys.readouterr().err
 
 
-def test_a_plan_of_which_nothing_is_counted_can_be_deleted(tmp_path, corpus, names, capsys):
-    """As after a mistyped option: the corrected command names the way out."""
+def test_a_plan_without_counts_can_be_deleted(tmp_path, corpus, names, capsys):
+    """As after a mistyped option: the error of the corrected command contains the remedy."""
     more = ("--names", names, "--shards", 2)
     assert count("names", corpus, tmp_path / "out", *more, "--text-field", "body") == 2
     capsys.readouterr()
@@ -143,7 +141,7 @@ def test_a_plan_of_which_nothing_is_counted_can_be_deleted(tmp_path, corpus, nam
     assert "or delete the folder: no shard is done in it yet" in capsys.readouterr().err
 
 
-def test_importing_the_room_loads_no_library_that_is_slow():
+def test_importing_the_subpackage_loads_no_slow_library():
     code = (
         "import sys, surface_consistency_build.counting as f; f.SurfaceCounter; f.read_documents; "
         "print([m for m in ('numba', 'pandas', 'datatrove') if m in sys.modules])"
@@ -162,7 +160,7 @@ def test_importing_the_room_loads_no_library_that_is_slow():
         ("linked", [{"entity_id": "a", "title": "\ud800"}], "--titles"),
     ],
 )
-def test_half_a_character_is_refused_by_file_and_line(tmp_path, capsys, command, rows, flag):
+def test_errors_for_a_lone_surrogate_contain_the_line(tmp_path, capsys, command, rows, flag):
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "names.csv").write_text("entity_id,surface\na,Ada\nb,Bob\n")
     (tmp_path / "corpus.jsonl").write_text('{"text": "Ada"}\n')
@@ -172,4 +170,4 @@ def test_half_a_character_is_refused_by_file_and_line(tmp_path, capsys, command,
 
     assert main(["count", command, *words]) == 2
 
-    assert re.search(r"rows\.jsonl:1: .* holds half a character; mend it", capsys.readouterr().err)
+    assert re.search(r"rows\.jsonl:1: .* contains a lone surrogate;", capsys.readouterr().err)

@@ -179,7 +179,7 @@ def test_options_that_are_no_choices(options, message):
 
 
 def test_more_names_than_can_be_numbered(monkeypatch):
-    monkeypatch.setattr(finder, "_MOST_NAMES", 2)
+    monkeypatch.setattr(finder, "_MAX_NAMES", 2)
 
     SurfaceCounter(table_of("a", "b"))
     with pytest.raises(ValueError, match="names must be distinct"):

@@ -30,7 +30,7 @@ def texts_of(source, **options):
 
 
 @pytest.mark.parametrize("packed", PACKERS)
-def test_lines_plain_and_packed_in_one_piece_or_two(tmp_path, packed):
+def test_lines_of_uncompressed_and_compressed_files_in_one_or_two_parts(tmp_path, packed):
     path = tmp_path / f"a.jsonl{packed}"
     path.write_bytes(PACKERS[packed](LINES) + (PACKERS[packed](LINES) if packed else LINES))
 
@@ -54,7 +54,7 @@ def test_parquet_text_files_and_folders(tmp_path):
     assert report.places["null text"] == [f"{tmp_path.resolve() / 'b.parquet'}:row 1"]
 
 
-def test_rows_that_can_be_read_once_are_read_whole(monkeypatch):
+def test_rows_that_can_be_read_once_are_read_completely(monkeypatch):
     monkeypatch.setattr(documents_module, "_BATCH_BYTES", 1)
     reader = read_documents({"text": text} for text in "abc")
     assert [list(batch) for batch in reader] == [["a"], ["b"], ["c"]]
@@ -63,7 +63,7 @@ def test_rows_that_can_be_read_once_are_read_whole(monkeypatch):
     assert texts_of(stream)[0] == ["New York", "Zoë", ""]
 
 
-def test_every_fault_is_counted_and_placed(tmp_path):
+def test_faults_are_counted_with_their_places(tmp_path):
     path = tmp_path / "a.jsonl"
     lines = [
         b'{"text": "good"}', b'{"text": null}', b'{"body": "x"}', b'{"text": 5}', b'{"text": "half',
@@ -78,10 +78,10 @@ def test_every_fault_is_counted_and_placed(tmp_path):
     once = dict.fromkeys(("null text", "no text field", "text of another type", "NUL"), 1)
     assert report.faults == once | {"broken line": 2, "invalid UTF-8": 2}
     assert report.places["null text"] == [f"{path.resolve()}:byte 17"]
-    assert "1 documents: null text (left out), first at" in report.lines()[0]
+    assert "1 documents: null text (excluded), first at" in report.lines()[0]
 
 
-def test_lines_of_parts_are_those_of_the_file_wherever_it_is_cut(tmp_path):
+def test_lines_of_parts_equal_those_of_the_file(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + LINES + LINES.rstrip(b"\n"))
     whole, _ = texts_of(path)
@@ -97,7 +97,7 @@ def test_lines_of_parts_are_those_of_the_file_wherever_it_is_cut(tmp_path):
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 64])
-def test_lines_do_not_depend_on_how_much_is_read_at_once(tmp_path, monkeypatch, chunk):
+def test_lines_do_not_depend_on_the_chunk_size(tmp_path, monkeypatch, chunk):
     monkeypatch.setattr(documents_module, "_CHUNK", chunk)
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(LINES))
@@ -130,23 +130,23 @@ def test_sampling_draws_the_same_documents_in_any_order_and_part(tmp_path, by):
 
 
 @pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])
-def test_cut_files_are_named_or_counted_as_far_as_they_go(tmp_path, packed):
+def test_truncated_files_raise_or_are_counted_up_to_the_cut(tmp_path, packed):
     path = tmp_path / f"a.jsonl{packed}"
     lines = b"".join(b'{"text": "%d"}\n' % (i * 7919 % 10_007) for i in range(200_000))
     content = PACKERS[packed](lines)
     path.write_bytes(content[: len(content) // 2])
 
-    with pytest.raises(DataError, match=rf"a\.jsonl{packed} is cut off or damaged.*fetch it again"):
+    with pytest.raises(DataError, match=rf"a\.jsonl{packed} is cut off.*download it again"):
         texts_of(path)
     texts, report = texts_of(path, allow_truncated=True)
     assert report.truncated == [str(path.resolve())]
-    assert "ended early; what came before was counted" in report.lines()[-1]
+    assert "ended early; the data before that was counted" in report.lines()[-1]
     assert len(texts) < 200_000
 
 
 @pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])
-def test_files_with_a_damaged_byte_are_named(tmp_path, packed):
-    """Whichever library unpacks them: none of its own errors comes through."""
+def test_errors_name_files_with_a_damaged_byte(tmp_path, packed):
+    """Errors of the decompressing library are replaced."""
     path = tmp_path / f"a.jsonl{packed}"
     content = PACKERS[packed](LINES * 20)
 
@@ -159,7 +159,7 @@ def test_files_with_a_damaged_byte_are_named(tmp_path, packed):
         texts_of(path)
 
 
-def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
+def test_a_line_without_end_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(documents_module, "_LONGEST", 100)
     monkeypatch.setattr(documents_module, "_CHUNK", 64)
     path, text = tmp_path / "a.jsonl", tmp_path / "a.txt"
@@ -180,9 +180,9 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
 
     assert names == ["a.jsonl", "b.json.gz", "c.txt"]
     assert [path.name for path in corpus_files(str(tmp_path / "*.jsonl"))] == ["a.jsonl"]
-    with pytest.raises(SourceNotFoundError, match=r"no documents at .*nothing"):
+    with pytest.raises(SourceNotFoundError, match=r"no documents at .*contains no files"):
         corpus_files(str(tmp_path / "nothing*"))
-    with pytest.raises(DataError, match=r"cannot read .*d\.csv; the kinds are"):
+    with pytest.raises(DataError, match=r"cannot read .*d\.csv; the known formats are"):
         corpus_files(tmp_path / "d.csv")
 
 
@@ -190,28 +190,28 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
     ("name", "content", "message"),
     [
         ("a.parquet", b"PAR1 but no more", r"a\.parquet: cannot be read as Parquet"),
-        ("a.jsonl", b'{"body": "x"}\n' * 3, "none of 3 lines is an object with the field 'text'"),
+        ("a.jsonl", b'{"body": "x"}\n' * 3, "no line of 3 is an object with the field 'text'"),
         ("a.jsonl.gz", b"", r"a\.jsonl\.gz is cut off or damaged \(the file is empty"),
         *(
-            (f"a.jsonl{packed}", LINES * 20, rf"a\.jsonl{packed}: the name says .*right suffix")
+            (f"a.jsonl{packed}", LINES * 20, rf"a\.jsonl{packed}: .*correct its suffix")
             for packed in PACKERS
             if packed
         ),
     ],
 )
-def test_files_that_cannot_be_read_are_named(tmp_path, name, content, message):
+def test_errors_name_files_that_cannot_be_read(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         texts_of(tmp_path / name)
 
 
-def test_columns_and_shares_that_cannot_be(tmp_path):
+def test_invalid_columns_and_samples_are_rejected(tmp_path):
     path, empty = tmp_path / "b.parquet", tmp_path / "a.jsonl.gz"
     pq.write_table(pa.table({"body": ["a"]}), path)
     empty.write_bytes(b"")
     with pytest.raises(DataError, match=r"b\.parquet has no column 'text'; it has body"):
         texts_of(path)
-    with pytest.raises(DataError, match="row 0: no 'key', by which documents are sampled"):
+    with pytest.raises(DataError, match="row 0: field 'key' not found, by which documents"):
         texts_of([{"text": "a"}], sample=0.5, id="key")
     for sample in (0.0, -0.1, 1.5):
         with pytest.raises(ValueError, match="sample must be above 0 and at most 1"):

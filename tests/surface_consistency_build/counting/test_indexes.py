@@ -1,4 +1,5 @@
-"""Look-ups in indexes of tokens: web services by replay, local ones against a plain counter."""
+"""Test lookups in indexes of tokens: replayed web services, and local ones against a plain
+counter."""
 
 import json
 import subprocess
@@ -40,7 +41,7 @@ def ngrams_of(documents, most=5):
 
 
 def write_tokens(folder, documents, dtype="<u2"):
-    """Write what infini-gram's indexer starts from."""
+    """Write the input of infini-gram's indexer."""
     width = np.dtype(dtype).itemsize
     content, offsets = b"", []
     for tokens in documents:
@@ -62,13 +63,13 @@ def write_index(folder, documents, dtype="<u2", shard=0, pointer=3):
 
 
 def check_counts(index, documents):
-    """Look up every n-gram that occurs, and some that do not."""
+    """Look up all n-grams that occur, and some that do not."""
     counts = ngrams_of(documents)
     queries = [*counts, (11, 11, 11, 11, 11), (200,), (5, 30, 1)]
     assert [told.count for told in index.count(queries)] == [counts[query] for query in queries]
 
 
-def test_local_counts_are_those_of_the_documents_over_all_shards(tmp_path):
+def test_local_counts_equal_those_of_the_documents_of_all_shards(tmp_path):
     write_index(tmp_path, DOCUMENTS[4:], shard=1)
     write_index(tmp_path, DOCUMENTS[:4])
 
@@ -97,11 +98,11 @@ def test_an_index_of_the_published_indexer_is_read(tmp_path):
     check_counts(LocalIndex(tmp_path), DOCUMENTS)
 
 
-def test_what_is_no_local_index_is_refused(tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"there is no tokenized\.0"):
+def test_invalid_local_indexes_are_rejected(tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"tokenized\.0 not found"):
         LocalIndex(tmp_path)
     write_tokens(tmp_path, DOCUMENTS)
-    with pytest.raises(SourceNotFoundError, match=r"has no table\.0 beside it"):
+    with pytest.raises(SourceNotFoundError, match=r"tokenized\.0: table\.0 not found"):
         LocalIndex(tmp_path)
     write_index(tmp_path, DOCUMENTS)
     path = tmp_path / "table.0"
@@ -116,7 +117,7 @@ GRAMS = [(3, 1), (300, 5), (9, 9)]
 
 
 @pytest.mark.enable_socket
-def test_the_service_is_asked_for_token_ids(replay):
+def test_queries_of_the_service_are_token_ids(replay):
     counts = {(3, 1): 50, (300, 5): 700, (9, 9): 0}
 
     def answer(path, told):
@@ -133,7 +134,7 @@ def test_the_service_is_asked_for_token_ids(replay):
 
 
 @pytest.mark.enable_socket
-def test_an_index_of_substrings_is_asked_for_words(replay):
+def test_queries_of_an_index_of_substrings_are_words(replay):
     server = replay(lambda path, told: (200, {"count": 9, "latency": 1.5}))
 
     found = lookup_counts([("a", "b"), ("c", "d")], InfiniGramMiniAPI("v2_x", url=server.url))
@@ -143,7 +144,7 @@ def test_an_index_of_substrings_is_asked_for_words(replay):
 
 
 @pytest.mark.enable_socket
-def test_errors_of_the_service_are_told(replay):
+def test_errors_of_the_service_are_reported(replay):
     server = replay(lambda path, told: (200, {"error": "no such index"}))
     with pytest.raises(DataError, match=r"1 n-grams have no count, such as 'a b': .*no such index"):
         lookup_counts([("a", "b")], InfiniGramMiniAPI("v2_x", url=server.url))
@@ -158,12 +159,12 @@ def test_errors_of_the_service_are_told(replay):
 @pytest.mark.parametrize(
     "name", ["", "infini-gram", "infini-gram:", "wimbd:x", "tokengrams:a", "local:"]
 )
-def test_names_of_indexes_that_are_none(name):
+def test_invalid_names_of_indexes_are_rejected(name):
     with pytest.raises(ValueError, match="index must be infini-gram:INDEX"):
         open_index(name)
 
 
-def test_the_ngrams_of_instances_are_those_of_the_index(tmp_path):
+def test_counts_of_ngrams_of_instances_equal_those_of_the_index(tmp_path):
     """Token ids of a local index, against the plain counter of its documents."""
     write_index(tmp_path, DOCUMENTS)
     texts = [" ".join(map(str, tokens)) for tokens in (DOCUMENTS[2], DOCUMENTS[4], [11, 11, 11])]
@@ -179,7 +180,7 @@ def test_the_ngrams_of_instances_are_those_of_the_index(tmp_path):
 
 
 @pytest.mark.enable_socket
-def test_the_command_looks_ngrams_up(tmp_path, replay, capsys):
+def test_the_command_looks_up_ngrams(tmp_path, replay, capsys):
     server = replay(lambda path, told: (200, {"count": len(told["query"])}))
     data = tmp_path / "texts.jsonl"
     data.write_text('{"id": "a", "text": "x y zz y zz"}\n{"id": "b", "text": "x"}\n')
@@ -193,11 +194,11 @@ def test_the_command_looks_ngrams_up(tmp_path, replay, capsys):
     assert (told["n_instances"], told["n_ngrams"], told["n_ngrams_seen"]) == (2, 3, 3)
     frame = pd.read_parquet(tmp_path / "out" / "ngrams.parquet")
     assert [list(counts) for counts in frame["counts"]] == [[3, 4, 4], []]
-    # The second time from the cache.
+    # The second lookup is from the cache.
     assert len(server.requests) == 3
     write_index(tmp_path, DOCUMENTS)
     for more, message in (
-        (["--from", f"local:{tmp_path}"], "--tokenizer is needed"),
+        (["--from", f"local:{tmp_path}"], "--tokenizer is required"),
         ([], "give either --corpus or --from"),
         ([*service, "--corpus", str(data)], "not both"),
     ):

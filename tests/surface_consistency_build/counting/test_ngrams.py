@@ -43,7 +43,7 @@ def test_counts_agree_with_a_dictionary(instances, documents, n):
     ),
     st.integers(1, 3),
 )
-def test_words_of_all_scripts_are_those_of_the_tokenizer(documents, n):
+def test_words_of_all_scripts_equal_those_of_the_tokenizer(documents, n):
     instances = ["a b é 京 京都 東 タワー ก", *documents[:2], "한글 — 𠮷 a"]
 
     counts = count_ngrams(instances, [documents], n=n)
@@ -52,7 +52,7 @@ def test_words_of_all_scripts_are_those_of_the_tokenizer(documents, n):
     assert [row.tolist() for row in counts] == [row.tolist() for row in slow]
 
 
-def test_every_character_that_parts_words_by_itself_is_looked_for():
+def test_all_characters_that_separate_words_are_searched():
     texts = [f"a{chr(c)}b" for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000]
     found = set(ngrams._may_lack_spaces(PackedTexts.pack(texts)))
 
@@ -62,7 +62,7 @@ def test_every_character_that_parts_words_by_itself_is_looked_for():
     assert found.issuperset(parted)
 
 
-def test_tokens_may_be_ids_and_no_gram_reaches_into_the_next_document():
+def test_tokens_may_be_ids_and_ngrams_do_not_extend_over_two_documents():
     tokenize = lambda text: [ord(c) for c in text]  # noqa: E731
 
     counts = count_ngrams(["abc"], [["ab", "c", "abcab"]], n=3, tokenize=tokenize)
@@ -70,7 +70,7 @@ def test_tokens_may_be_ids_and_no_gram_reaches_into_the_next_document():
     assert [row.tolist() for row in counts] == [[1]]
 
 
-def test_colliding_hashes_are_hashed_anew(monkeypatch):
+def test_colliding_hashes_are_hashed_again(monkeypatch):
     monkeypatch.setattr(ngrams, "_MULTIPLIERS", [0, *ngrams._MULTIPLIERS])
 
     counts = count_ngrams(["a b", "b a"], [["a b a b"]], n=2)
@@ -78,14 +78,14 @@ def test_colliding_hashes_are_hashed_anew(monkeypatch):
     assert [row.tolist() for row in counts] == [[2], [1]]
 
 
-def test_parts_add_up_and_other_instances_are_refused():
+def test_counts_of_parts_are_added_and_other_instances_rejected():
     first, second = NgramCounter(["a b c"], n=2), NgramCounter(["a b c"], n=2)
     first.feed(["a b c"])
     second.feed(["b c b c", ""])
     first.add(second.counts)
 
     assert first.counts.tolist() == [1, 3]
-    with pytest.raises(ValueError, match="counts must be of 2 n-grams, those of the same"):
+    with pytest.raises(ValueError, match="counts must have 2 n-grams, those of the same"):
         first.add(np.zeros(3, dtype=np.int64))
     assert [len(row) for row in NgramCounter(["a b c d e f g h", "a b", ""]).result()] == [2, 0, 0]
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):

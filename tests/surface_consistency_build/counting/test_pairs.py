@@ -23,7 +23,7 @@ def test_documents_that_name_both_by_any_name():
     assert both(documents) == [2, 1, 0, 2]
 
 
-def test_a_name_inside_a_longer_one_names_nobody_unless_all_count():
+def test_a_name_inside_a_longer_name_counts_only_with_bounded():
     documents = ["Paris Hilton", "Paris Hilton in Paris"]
 
     assert both(documents) == [0, 0, 1, 0]
@@ -55,12 +55,12 @@ def test_counts_agree_with_loops(documents):
 @pytest.mark.parametrize(
     ("pairs", "options", "error", "message"),
     [
-        ([], {}, DataError, "there are no pairs to count"),
+        ([], {}, DataError, "no pairs to count"),
         ([("Q90", "Q90")], {}, DataError, "the pair of 'Q90' with itself cannot be counted"),
-        ([("Q90", "Q1")], {}, DataError, "needs names of 'Q1', and the table has none"),
-        (PAIRS, {"occurrences": "all"}, ValueError, "occurrences must be one of longest, bounded"),
+        ([("Q90", "Q1")], {}, DataError, "needs names of 'Q1', which the table lacks"),
+        (PAIRS, {"occurrences": "all"}, ValueError, "occurrences must be longest or bounded"),
     ],
 )
-def test_pairs_that_cannot_be_counted(pairs, options, error, message):
+def test_invalid_pairs_are_rejected(pairs, options, error, message):
     with pytest.raises(error, match=message):
         PairCounter(TABLE, pairs, **options)

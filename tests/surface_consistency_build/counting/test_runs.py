@@ -94,7 +94,7 @@ def names_of(run):
 
 @pytest.mark.parametrize("shards", [1, 3, 9])
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_counts_are_those_of_the_corpus_whatever_the_shards(tmp_path, corpus, shards, n_workers):
+def test_counts_do_not_depend_on_the_shards(tmp_path, corpus, shards, n_workers):
     run = plan(tmp_path, corpus, shards=shards)
 
     assert run.run_all(n_workers=n_workers) == shards
@@ -108,7 +108,7 @@ def test_counts_are_those_of_the_corpus_whatever_the_shards(tmp_path, corpus, sh
     assert told["plan"]["task"]["table"] == SurfaceTable.from_records(NAMES).digest
 
 
-def test_large_plain_files_are_shared_out_in_parts(tmp_path):
+def test_large_uncompressed_files_are_split_into_parts(tmp_path):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     lines = "".join(json.dumps({"text": f"New York {i} York"}) + "\n" for i in range(90_000))
@@ -126,8 +126,8 @@ def test_large_plain_files_are_shared_out_in_parts(tmp_path):
     assert counted(run.folder) == apart
 
 
-def test_a_shard_counts_once_however_often_it_is_started(tmp_path, corpus):
-    """The merge demands every shard, and a lost one is counted again."""
+def test_a_shard_that_is_started_twice_counts_once(tmp_path, corpus):
+    """The merge requires all shards, and a lost shard is counted again."""
     run = plan(tmp_path, corpus)
     assert [run.run(0), run.run(0), run.run(2)] == [True, False, True]
     with pytest.raises(DataError, match=r"1 of 3 shards are not done yet \(1\)"):
@@ -146,7 +146,7 @@ def test_a_shard_counts_once_however_often_it_is_started(tmp_path, corpus):
     assert counted(tmp_path / "counts") == expected(corpus)
 
 
-def test_a_broken_shard_and_one_of_another_run_are_named(tmp_path, corpus):
+def test_errors_name_a_damaged_shard_and_a_shard_of_another_run(tmp_path, corpus):
     run = plan(tmp_path, corpus)
     run.run_all(n_workers=1)
     shards = run.folder / "shards"
@@ -174,14 +174,14 @@ def test_a_broken_shard_and_one_of_another_run_are_named(tmp_path, corpus):
         (NameTask(SurfaceTable.from_records(NAMES[:2])), {}, "table was [0-9a-f]{12}, now"),
     ],
 )
-def test_another_plan_is_refused_with_what_differs(tmp_path, corpus, task, settings, message):
+def test_errors_for_another_plan_list_the_differences(tmp_path, corpus, task, settings, message):
     plan(tmp_path, corpus)
 
     with pytest.raises(RunError, match=f"holds a count of another plan: {message}"):
         plan(tmp_path, corpus, task, **settings)
 
 
-def test_another_corpus_is_refused_with_the_file(tmp_path, corpus):
+def test_the_error_for_another_corpus_contains_the_file(tmp_path, corpus):
     run = plan(tmp_path, corpus)
     (corpus / "5.jsonl").write_text('{"text": "York"}\n')
     with pytest.raises(RunError, match=r"file .*5\.jsonl was absent, now 17 bytes"):
@@ -194,11 +194,11 @@ def test_another_corpus_is_refused_with_the_file(tmp_path, corpus):
     with pytest.raises(RunError, match=r"2\.jsonl changed since the run was planned"):
         run.run_all(n_workers=1)
     (corpus / "2.jsonl").unlink()
-    with pytest.raises(SourceNotFoundError, match=r"2\.jsonl is gone since the run was planned"):
+    with pytest.raises(SourceNotFoundError, match=r"2\.jsonl was deleted after the plan"):
         run.run_all(n_workers=1)
 
 
-def test_a_file_that_changes_while_it_is_read_leaves_no_shard(tmp_path, corpus, monkeypatch):
+def test_a_file_that_changes_during_reading_gives_no_shard(tmp_path, corpus, monkeypatch):
     run = plan(tmp_path, corpus, shards=1)
     counter = run.task.counter()
     feed = type(counter).feed
@@ -215,12 +215,12 @@ def test_a_file_that_changes_while_it_is_read_leaves_no_shard(tmp_path, corpus, 
 
 
 @pytest.mark.parametrize("name", ["names.arrow", "exact-*.arrow"])
-def test_broken_inputs_of_a_run_are_named(tmp_path, corpus, name):
+def test_errors_name_damaged_inputs_of_a_run(tmp_path, corpus, name):
     plan(tmp_path, corpus)
     (file,) = (tmp_path / "counts" / "inputs").glob(name)
     file.write_bytes(file.read_bytes()[:-9])
 
-    with pytest.raises(DataError, match=rf"{file.name} cannot be read .*; count anew in another"):
+    with pytest.raises(DataError, match=rf"{file.name} cannot be read .*; use another"):
         CountRun.open(tmp_path / "counts").run(0)
     SurfaceTable.from_records(NAMES[1:]).save(tmp_path / "counts" / "inputs")
     with pytest.raises(RunError, match="inputs was changed since the run was planned"):
@@ -228,7 +228,7 @@ def test_broken_inputs_of_a_run_are_named(tmp_path, corpus, name):
 
 
 def again(folder):
-    """Count all shards anew, as a task elsewhere does that opens the plan."""
+    """Count all shards again, like a task on another machine that opens the plan."""
     shutil.rmtree(folder / "shards")
     run = CountRun.open(folder)
     for shard in range(run.n_shards):
@@ -241,7 +241,7 @@ def results(run):
 
 
 @pytest.mark.parametrize("settings", [{}, {"case": "fold"}, {"folded": True}])
-def test_a_task_maps_what_the_plan_built(tmp_path, corpus, settings, monkeypatch):
+def test_a_task_maps_the_tables_of_the_plan(tmp_path, corpus, settings, monkeypatch):
     run = plan(tmp_path, corpus, name_task(**settings))
     run.run_all(n_workers=1)
     first = results(run)
@@ -259,7 +259,7 @@ def test_a_task_maps_what_the_plan_built(tmp_path, corpus, settings, monkeypatch
     np.testing.assert_equal(results(run), first)
 
 
-def test_tables_of_another_kernel_are_not_taken(tmp_path, corpus, monkeypatch):
+def test_tables_of_another_kernel_are_not_used(tmp_path, corpus, monkeypatch):
     run = plan(tmp_path, corpus)
     run.run_all(n_workers=1)
     first = results(run)
@@ -289,7 +289,7 @@ def _die_in(folder):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_killed_shard_counts_once(tmp_path, corpus, monkeypatch):
-    """Whether a process of its own counted it, or a worker of the run."""
+    """Counted by a separate process, or by a worker of the run."""
     run = plan(tmp_path, corpus)
     run.run(0)
     fork = multiprocessing.get_context("fork")
@@ -311,7 +311,7 @@ def test_a_killed_shard_counts_once(tmp_path, corpus, monkeypatch):
 
 
 def test_tables_of_blockers_folded_names_and_pairs(tmp_path, corpus):
-    """Blockers keep longer names out and are no names; n_folded counts any capitals."""
+    """Blockers exclude longer names and are not names; n_folded ignores case."""
     (corpus / "x.jsonl").write_text('{"text": "york york york york york york york york"}\n' * 40)
     task = NameTask(
         SurfaceTable.from_records(NAMES),
@@ -343,7 +343,7 @@ def test_a_segmenter_by_name(tmp_path, corpus):
     with importable("surface_consistency.text:tokenize"):
         merged(run)
 
-    # Words between white space: "York," is none of the names.
+    # Words between white space: "York," is not one of the names.
     assert [row[0] for row in counted(run.folder)] == [30, 15, 60, 15]
     assert names_of(run)["n_folded"].isna().all()
     with pytest.raises(PluginError, match="nothing_here"):
@@ -353,7 +353,7 @@ def test_a_segmenter_by_name(tmp_path, corpus):
 @pytest.mark.parametrize(
     ("settings", "says"), [({}, "all counts are"), ({"sample": 1e-9}, "90 were not")]
 )
-def test_no_documents_count_nothing_and_warn(tmp_path, corpus, settings, says):
+def test_an_empty_corpus_gives_zero_counts_and_a_warning(tmp_path, corpus, settings, says):
     for file in corpus.iterdir() if not settings else ():
         file.write_text("")
 
@@ -362,7 +362,7 @@ def test_no_documents_count_nothing_and_warn(tmp_path, corpus, settings, says):
     assert counted(tmp_path / "counts") == [[0, 0, 0]] * 4
 
 
-def test_ngrams_in_shards_are_those_of_the_corpus(tmp_path, corpus):
+def test_counts_of_ngrams_do_not_depend_on_the_shards(tmp_path, corpus):
     instances = {"a": "the New York Times of York 0", "b": "York 1", "c": ""}
     task = NgramTask(instances, NgramSettings(n=2))
     run = plan(tmp_path, corpus, task)
@@ -394,9 +394,9 @@ def test_a_tokenizer_of_a_model(tmp_path, corpus):
     with pytest.raises(RunError, match=r"tokenizer was [0-9a-f]{12}, now"):
         plan(tmp_path, corpus, task)
     file.write_text("{}")
-    with pytest.raises(DataError, match=r"tokenizer\.json is no tokenizer"):
+    with pytest.raises(DataError, match=r"tokenizer\.json is not a tokenizer"):
         NgramTask({"a": "b"}, NgramSettings(tokenizer=str(file))).counter()
-    with pytest.raises(SourceNotFoundError, match=r"no tokenizer .*none"):
+    with pytest.raises(SourceNotFoundError, match=r"none.* not found; give a tokenizer"):
         NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter()
 
 
@@ -413,13 +413,13 @@ def begin(folder, corpus):
         (lambda _, corpus: CountRun.open(corpus), SourceNotFoundError, "is no folder of a count"),
     ],
 )
-def test_folders_and_shards_that_cannot_be(tmp_path, corpus, call, error, message):
+def test_invalid_folders_and_shards_are_rejected(tmp_path, corpus, call, error, message):
     plan(tmp_path, corpus)
     with pytest.raises(error, match=message):
         call(tmp_path / "counts", corpus)
 
 
-def test_manifests_of_another_kind_are_refused(tmp_path, corpus):
+def test_manifests_of_another_kind_are_rejected(tmp_path, corpus):
     manifest = plan(tmp_path, corpus).folder / "manifest.json"
     told = json.loads(manifest.read_text())
     for content, message in (
@@ -432,7 +432,7 @@ def test_manifests_of_another_kind_are_refused(tmp_path, corpus):
 
 
 def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
-    """And one that another process starts at this moment is no foreign folder."""
+    """A folder of a run that another process starts now is not a foreign folder."""
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     for process in (dead.pid, os.getppid()):
@@ -444,7 +444,7 @@ def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
     assert len(list((tmp_path / "run").glob(".*.part"))) == 1
 
 
-def test_others_that_plan_the_same_run_wait_for_the_first(tmp_path, corpus, monkeypatch):
+def test_processes_that_plan_the_same_run_wait_for_the_first(tmp_path, corpus, monkeypatch):
     (tmp_path / "counts").mkdir()
     lock = CountRun.locked(tmp_path / "counts" / ".plan.lock")
     slept = []
@@ -454,7 +454,7 @@ def test_others_that_plan_the_same_run_wait_for_the_first(tmp_path, corpus, monk
     assert slept == [0.1]
 
 
-def test_a_task_of_many_looks_at_the_files_of_its_shard_alone(tmp_path, corpus, monkeypatch):
+def test_a_task_checks_only_the_files_of_its_shard(tmp_path, corpus, monkeypatch):
     run = plan(tmp_path, corpus, shards=3)
     seen = []
     monkeypatch.setattr(runs, "file_stamp", lambda path: seen.append(path) or file_stamp(path))

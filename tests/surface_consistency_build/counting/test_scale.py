@@ -16,7 +16,7 @@ N_SHARDS, N_NAMES = 6, 400
 
 
 class Document(NamedTuple):
-    """What steps of a pipeline pass on."""
+    """A document that steps of a pipeline pass on."""
 
     text: str
 
@@ -43,7 +43,7 @@ def counted(run):
 
 
 @pytest.mark.parametrize("again", [2, 3])
-def test_other_tasks_in_the_same_folder_of_logs_count_nothing_twice(planned, tmp_path, again):
+def test_tasks_with_the_same_folder_of_logs_count_each_shard_once(planned, tmp_path, again):
     execute([CountStep(planned.folder)], tmp_path, tasks=2)
     assert planned.missing() == []
     execute([CountStep(planned.folder)], tmp_path, tasks=again)
@@ -52,7 +52,7 @@ def test_other_tasks_in_the_same_folder_of_logs_count_nothing_twice(planned, tmp
     assert counted(planned) == [N_NAMES, 2 * N_NAMES]
 
 
-def test_a_lost_rank_is_refused_by_the_merge_and_counted_again(planned, tmp_path):
+def test_the_merge_rejects_a_missing_rank_which_is_counted_again(planned, tmp_path):
     step = CountStep(planned.folder)
     step(None, rank=0, world_size=2)
 
@@ -66,7 +66,7 @@ def test_a_lost_rank_is_refused_by_the_merge_and_counted_again(planned, tmp_path
     assert counted(planned) == [N_NAMES, 2 * N_NAMES]
 
 
-def test_documents_of_any_reader_count_as_the_files_that_it_reads(planned, tmp_path):
+def test_documents_of_a_reader_give_the_counts_of_its_files(planned, tmp_path):
     planned.run_all(n_workers=1)
     planned.merge()
     run = CountRun.plan_documents(tmp_path / "given", planned.task, shards=6)
@@ -81,7 +81,7 @@ def test_documents_of_any_reader_count_as_the_files_that_it_reads(planned, tmp_p
     assert CountRun.open(run.folder).manifest["result"]["read"]["documents"] == N_NAMES
 
 
-def test_a_filter_before_the_count_keeps_documents_out(planned, tmp_path):
+def test_a_filter_before_the_count_excludes_documents(planned, tmp_path):
     run = CountRun.plan_documents(tmp_path / "given", planned.task, shards=1)
     readers = pytest.importorskip("datatrove.pipeline.readers")
     filters = pytest.importorskip("datatrove.pipeline.filters")
@@ -94,16 +94,16 @@ def test_a_filter_before_the_count_keeps_documents_out(planned, tmp_path):
     assert counted(run) == [4, 8]
 
 
-def test_who_reads_the_documents_stands_in_the_plan(planned, tmp_path):
-    with pytest.raises(DataError, match="reads its documents itself; put no reader before it"):
+def test_a_plan_of_files_and_a_plan_of_given_documents_are_not_mixed(planned, tmp_path):
+    with pytest.raises(DataError, match="reads its documents; remove the reader before it"):
         CountStep(planned.folder)(iter([Document("a document")]))
-    with pytest.raises(DataError, match="adds what CountStep counted; put no reader before it"):
+    with pytest.raises(DataError, match="the counts of CountStep; remove the reader before it"):
         MergeStep(planned.folder)(iter(["a document"]))
     assert len(planned.missing()) == N_SHARDS
     given = CountRun.plan_documents(tmp_path / "given", planned.task, shards=2)
-    with pytest.raises(DataError, match="of documents that are given; put a reader before"):
+    with pytest.raises(DataError, match="of given documents; put a reader before"):
         CountStep(given.folder)(None, world_size=2)
-    with pytest.raises(DataError, match=r"has 2 shards.*there are 3 tasks; start as many"):
+    with pytest.raises(DataError, match=r"has 2 shards.*there are 3 tasks; start one task"):
         CountStep(given.folder)(iter(()), world_size=3)
     with pytest.raises(ValueError, match="shards must be at least 1, got 0"):
         CountRun.plan_documents(tmp_path / "none", planned.task, shards=0)
@@ -122,7 +122,7 @@ def cluster():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["surfaces", "pairs", "ngrams"])
-def test_ray_counts_what_the_run_counts(planned, tmp_path, kind, cluster):
+def test_counts_with_ray_equal_those_of_the_run(planned, tmp_path, kind, cluster):
     readers = pytest.importorskip("datatrove.pipeline.readers")
     names, corpus = planned.task.table, str(tmp_path / "corpus")
     task = {

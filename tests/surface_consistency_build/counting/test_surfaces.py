@@ -46,7 +46,7 @@ def test_mappings_frames_arrow_and_files_give_the_same_table(tmp_path):
         assert other.to_arrow().to_pylist() == table.to_arrow().to_pylist()
 
 
-def test_tables_of_many_chunks_are_those_of_one(monkeypatch):
+def test_tables_do_not_depend_on_the_number_of_chunks(monkeypatch):
     rows = [(f"Q{i % 50}", f"name {i % 80}") for i in range(300)]
     frame = pd.DataFrame(rows, columns=["entity_id", "surface"])
     whole = SurfaceTable.from_records(rows)
@@ -64,27 +64,27 @@ def test_tables_of_many_chunks_are_those_of_one(monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "there are no names to count"),
+        ([], "no names to count"),
         ([("Q1", "a"), ("Q1", " \n")], "row 2: the surface of 'Q1' is empty"),
         ([("Q1", None)], "row 1: surface must be a text, got None"),
         ([("", "a")], "row 1: entity_id must be a text, got ''"),
         ([("Q1", "a", "name")], "row 1: role must be one of canonical, redirect"),
-        ([("Q1", "a\x00b")], "holds a control character or half a character"),
-        ([("Q1", "a\ud800")], "holds a control character or half a character"),
-        ([("Q\ud800", "a")], r"row 1: 'Q\\ud800' holds half a character; mend it"),
+        ([("Q1", "a\x00b")], "contains a control character or a lone surrogate"),
+        ([("Q1", "a\ud800")], "contains a control character or a lone surrogate"),
+        ([("Q\ud800", "a")], r"row 1: 'Q\\ud800' contains a lone surrogate; correct or omit it"),
     ],
 )
-def test_rows_that_cannot_be_counted(rows, message):
+def test_invalid_rows_are_rejected(rows, message):
     with pytest.raises(DataError, match=message):
         SurfaceTable.from_records(rows)
 
 
 def test_missing_columns_and_files(tmp_path):
-    with pytest.raises(ColumnNotFoundError, match="row 1 has no surface; it has entity_id"):
+    with pytest.raises(ColumnNotFoundError, match="row 1 lacks surface; it has entity_id"):
         SurfaceTable.from_records([{"entity_id": "Q1"}])
-    with pytest.raises(ColumnNotFoundError, match="no column surface; it has entity_id"):
+    with pytest.raises(ColumnNotFoundError, match="lacks the column surface; it has entity_id"):
         SurfaceTable.from_frame(pd.DataFrame({"entity_id": ["Q1"]}))
-    with pytest.raises(SourceNotFoundError, match="no table of names"):
+    with pytest.raises(SourceNotFoundError, match=r"table of names .* not found"):
         SurfaceTable.read(tmp_path / "none.parquet")
     (tmp_path / "broken.parquet").write_bytes(b"no")
     with pytest.raises(DataError, match=r"broken\.parquet: cannot be read as Parquet"):
@@ -122,7 +122,7 @@ def test_names_and_instances_of_questions():
     assert rows["is_canonical"].tolist() == [True, False]
 
 
-def test_a_table_is_opened_as_it_was_saved(tmp_path):
+def test_a_saved_table_is_opened_unchanged(tmp_path):
     table = SurfaceTable.from_records(
         [("Q90", "Paris", "canonical"), ("Q1", "Zoë"), ("Q1", "Paris")]
     )

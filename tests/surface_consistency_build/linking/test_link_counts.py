@@ -1,4 +1,4 @@
-"""Linked mentions: of a replayed server of DBpedia Spotlight, and of rows that a linker wrote."""
+"""Test linked mentions of a replayed server of DBpedia Spotlight, and of a linker's rows."""
 
 import json
 import re
@@ -29,7 +29,7 @@ ENTITIES = {"Mercury (planet)": "Q308", "Mercury (element)": "Q925", "Hermes": "
 
 
 def resources(text, **names):
-    """What a linker's server says: every occurrence of some names."""
+    """The answer of a linker's server: all occurrences of some names."""
     found = []
     for name, uri in names.items():
         for match in re.finditer(name, text):
@@ -98,7 +98,7 @@ def rows_file(folder, suffix, rows=ROWS, columns=("document", "uri", "surface"))
 
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".jsonl.gz", ".csv", ".tsv"])
 def test_rows_of_a_linker_are_counted_as_in_the_paper(tmp_path, suffix):
-    """Entities under any name; names where the span is exactly the name."""
+    """Entities count with any name; names if the span is exactly the name."""
     found = count_link_rows(rows_file(tmp_path, suffix), NAMES, ENTITIES)
 
     assert found.entity_linked.tolist() == [4, 3, 0]
@@ -149,13 +149,13 @@ def test_rows_of_several_files_and_of_entity_ids_without_documents(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("links.csv", "uri,text\na,b\n", "no column surface; .* Columns: text, uri"),
-        ("links.csv", "surface\na\n", "no column uri"),
-        ("links.xlsx", "", "are read from .parquet, .csv"),
+        ("links.csv", "uri,text\na,b\n", "column surface not found; .* Columns: text, uri"),
+        ("links.csv", "surface\na\n", "column uri not found"),
+        ("links.xlsx", "", "can be read from .parquet, .csv"),
         ("links.parquet", "x", "cannot be read as rows of a linker"),
     ],
 )
-def test_rows_that_cannot_be_read_are_refused(tmp_path, name, content, message):
+def test_rows_that_cannot_be_read_are_rejected(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
 
     with pytest.raises(DataError, match=message):
@@ -206,7 +206,7 @@ def test_dbpedia_uris_are_resolved_to_items(replay, tmp_path):
         ((200, {"results": {"bindings": [{"uri": 1}]}}), RunnerError, "not a SPARQL result"),
     ],
 )
-def test_results_that_cannot_be_used_are_refused(replay, answer, error, message):
+def test_invalid_results_are_rejected(replay, answer, error, message):
     server = replay(lambda path, told: answer)
 
     with pytest.raises(error, match=message):
@@ -215,7 +215,7 @@ def test_results_that_cannot_be_used_are_refused(replay, answer, error, message)
         dbpedia_uris(["Paris"], endpoint=server.url)
 
 
-def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
+def test_other_settings_or_entities_are_rejected_in_the_same_folder(tmp_path):
     path = tmp_path / "c.jsonl"
     path.write_text('{"text": "Mercury"}\n')
     where = CorpusSettings(corpus=(str(path),), shards=1)
@@ -226,7 +226,7 @@ def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
     CountRun.plan(tmp_path / "out", LinkTask(NAMES, link=moved, entities=ENTITIES), where)
     other = link.model_copy(update={"support": 5})
     for task, error, message, folder in (
-        (LinkTask(NAMES, entities=ENTITIES), ValueError, "`url` is needed", "other"),
+        (LinkTask(NAMES, entities=ENTITIES), ValueError, "`url` is required", "other"),
         (LinkTask(NAMES, NameSettings(case="fold"), link=link), ValueError, "`case` must", "other"),
         (LinkTask(NAMES, link=link, entities={}), RunError, "Hermes was 'Q1', now absent", "out"),
         (LinkTask(NAMES, link=other, entities=ENTITIES), RunError, "was 20, now 5", "out"),
@@ -236,7 +236,7 @@ def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
 
 
 @pytest.mark.enable_socket
-def test_the_commands_count_what_a_server_or_rows_say(tmp_path, replay, capsys, monkeypatch):
+def test_the_commands_count_mentions_of_a_server_or_of_rows(tmp_path, replay, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def answer(path, told):
@@ -262,7 +262,7 @@ def test_the_commands_count_what_a_server_or_rows_say(tmp_path, replay, capsys, 
     found = duckdb.sql("FROM 'rows/surfaces.parquet'").df()
     assert found["linked_mentions"].tolist() == [0, 2]
     for more, message in (
-        (["--corpus", "corpus.jsonl"], "--url is needed"),
+        (["--corpus", "corpus.jsonl"], "--url is required"),
         ([], "give either --corpus or --from"),
         (["--corpus", "corpus.jsonl", "--from", "links.jsonl"], "not both"),
     ):

@@ -1,4 +1,4 @@
-"""The client of DBpedia Spotlight against a server that replays the shapes of its answers."""
+"""Test the client of DBpedia Spotlight with a server that replays the shapes of its answers."""
 
 import pytest
 from surface_consistency_build.linking.spotlight import SpotlightClient
@@ -11,7 +11,7 @@ BERLIN = "http://dbpedia.org/resource/Berlin"
 
 
 def resource(surface, offset, uri=BERLIN):
-    """A span as the service tells it: every value a text."""
+    """A span as the service returns it, with all values as texts."""
     told = {"@URI": uri, "@support": "77", "@types": "", "@surfaceForm": surface}
     told |= {"@offset": str(offset), "@similarityScore": "0.875"}
     return told | {"@percentageOfSecondRank": "0.1"}
@@ -21,7 +21,7 @@ def client(server, **options):
     return SpotlightClient(f"{server.url}/rest", first_wait=0.001, timeout=5.0, **options)
 
 
-def test_mentions_carry_ids_and_settings_are_sent(replay):
+def test_mentions_have_ids_and_settings_are_sent(replay):
     server = replay(lambda path, told: (200, {"@text": "x", "Resources": [resource("Berlin", 3)]}))
 
     found = list(client(server, entities={"Berlin": "Q64"}).link(["In Berlin.", " "]))
@@ -58,14 +58,14 @@ def test_shapes_of_answers(replay, text, answer, found):
         {**resource("Berlin", 3), "@similarityScore": "١"},
     ],
 )  # fmt: skip
-def test_an_answer_of_other_words_than_the_text_holds_is_refused_whole(replay, wrong):
+def test_an_answer_with_words_that_are_not_in_the_text_is_rejected(replay, wrong):
     server = replay(lambda path, told: (200, {"Resources": [resource("Berlin", 3), wrong]}))
 
     assert list(client(server).link(["In Berlin."])) == [None]
 
 
 @pytest.mark.parametrize("status", [400, 413, 414])
-def test_a_text_that_the_server_refuses_has_failed_and_others_go_on(replay, status):
+def test_a_text_that_the_server_rejects_fails_without_stopping_others(replay, status):
     def answer(path, told):
         if "long" in told["text"]:
             return status, b"too long"
@@ -79,7 +79,7 @@ def test_a_text_that_the_server_refuses_has_failed_and_others_go_on(replay, stat
     assert len(server.requests) == 2
 
 
-def test_what_was_answered_is_not_asked_again(replay, tmp_path):
+def test_answered_texts_are_not_sent_again(replay, tmp_path):
     server = replay(lambda path, told: (200, {"Resources": [resource(told["text"], 0)]}))
     cache = tmp_path / "answers.sqlite"
 
@@ -98,14 +98,14 @@ def test_what_was_answered_is_not_asked_again(replay, tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({}, RunnerError, "Resources is no list of objects"),
+        ({}, RunnerError, "Resources is not a list of objects"),
         ({"confidence": 1.5}, ValueError, "confidence must be from 0 to 1"),
         ({"support": -1}, ValueError, "support must be at least 0"),
-        ({"base_url": "localhost:2222"}, ValueError, "base_url must be an address"),
+        ({"base_url": "localhost:2222"}, ValueError, "base_url must be a URL"),
     ],
 )
-def test_settings_and_answers_that_cannot_be(replay, options, error, message):
-    """The client of web services has tests of its own of servers in trouble."""
+def test_invalid_settings_and_answers_are_rejected(replay, options, error, message):
+    """Failing servers are tested with the client of web services."""
     server = replay(lambda path, told: (200, {"Resources": "x"}))
     where = {"base_url": server.url, "first_wait": 0.001, "max_retries": 1}
 

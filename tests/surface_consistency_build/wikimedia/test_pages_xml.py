@@ -26,7 +26,7 @@ SAMPLE = "enwiki-sample-pages-articles.xml.bz2"
 AAWIKI = "aawiki-20260101-pages-meta-current.xml.bz2"
 SITE = """<siteinfo><dbname>t</dbname><namespaces><namespace key="0" case="first-letter" />
 <namespace key="2" case="first-letter">Benutzer</namespace></namespaces></siteinfo>"""
-# Characters that XML 1.0 can hold, without "\r", which every XML reader turns into "\n".
+# Characters of XML 1.0, without "\r", which all XML readers convert to "\n".
 XML_TEXT = st.text(
     st.characters(
         exclude_categories=("Cs",),
@@ -45,7 +45,7 @@ def write(path, body, version="0.11"):
 
 
 def with_element_tree(path):
-    """Read an export whole, with another XML library."""
+    """Read a complete export with another XML library."""
     root = ElementTree.fromstring(bz2.decompress(path.read_bytes()))
     uri = root.tag.partition("}")[0] + "}"
     pages = []
@@ -77,7 +77,7 @@ def test_pages_agree_with_element_tree(data_files, name, n_pages):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(XML_TEXT.filter(bool), XML_TEXT), max_size=5))
-def test_pages_are_those_that_were_written(pages):
+def test_pages_equal_the_written_ones(pages):
     body = "".join(page_xml(*page, page_id=number) for number, page in enumerate(pages))
     with TemporaryDirectory() as folder:
         read = list(read_pages(write(Path(folder, "x.xml"), body)))
@@ -116,7 +116,7 @@ def test_pages_of_old_exports_take_the_namespace_from_the_title(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<html><body>404</body></html>", "no MediaWiki export, its root is <html>"),
+        ("<html><body>404</body></html>", "not a MediaWiki export, its root is <html>"),
         ('<mediawiki version="0.11"><page><title>A</title></page></mediawiki>', "without title or"),
         ("<mediawiki><page><title>A</title><id>x</id></page></mediawiki>", "id 'x' at plain byte"),
     ],
@@ -156,7 +156,7 @@ def test_pages_memory_is_flat(tmp_path):
 
 
 @pytest.mark.parametrize("word", REDIRECT_WORDS)
-def test_redirect_link_knows_the_word(word):
+def test_redirect_link_recognises_the_word(word):
     for spelling in (word, word.lower().replace("i\u0307", "i"), word.replace("_", " ")):
         found = redirect_link(f" #{spelling} : [[A|b]] [[C]]")
 
@@ -172,7 +172,7 @@ def test_redirect_link_knows_the_word(word):
         ("no sign [[A]]", True, None),
     ],
 )
-def test_redirect_link_takes_any_word_of_a_known_redirect_alone(text, is_known, link):
+def test_redirect_link_accepts_any_word_only_for_a_known_redirect(text, is_known, link):
     found = redirect_link(text, is_known=is_known)
     assert (found and found[1]) == link
 
@@ -241,7 +241,7 @@ def test_redirects_of_a_whole_wiki(data_files):
     ],
 )  # fmt: skip
 def test_redirect_target_of_the_text(write_export, text, target, fragment):
-    """Exports before schema 0.4 say by the text alone that a page is a redirect."""
+    """Exports before schema 0.4 mark redirects only in the text."""
     path = write_export({"title": "T", "text": text}, version="0.3")
 
     redirect = one(path)
@@ -286,8 +286,8 @@ def test_redirect_rejects_other_text(write_export):
 LETTER = "{{R from letter–word combination}}"
 
 
-def test_redirect_element_outweighs_the_text(write_export):
-    """Where the schema has the element, text that only looks like a redirect is none."""
+def test_redirect_element_is_preferred_to_the_text(write_export):
+    """If the schema has the element, text that only looks like a redirect is not a redirect."""
     path = write_export(
         {"title": "A", "text": "#REDIRECT [[Special:Log]]", "page_id": 1},
         {"title": "B", "text": "#NEUESWORT [[x#y]]", "page_id": 2, "redirect": "Ziel"},
@@ -332,7 +332,7 @@ def test_redirect_templates_give_categories(write_export, text, labels):
     assert sorted(found) == sorted(f"Redirects_{label}" for label in full)
 
 
-def test_redirect_shells_are_those_that_were_given(write_export):
+def test_redirect_shells_are_the_given_ones(write_export):
     path = write_export(
         {"title": "T", "text": "#REDIRECT [[A]] {{Hülle|from typo}}", "redirect": "A"}
     )
@@ -343,7 +343,7 @@ def test_redirect_shells_are_those_that_were_given(write_export):
     assert one(path).templates == ("Hülle",)
 
 
-def test_redirect_categories_are_those_of_links(write_export):
+def test_redirect_categories_are_read_from_links(write_export):
     text = (
         "#REDIRECT [[Kategorie:Ziel]] [[Category:redirects_from books]] "
         "[[kategorie: Redirects from songs |T]] [[:Category:No]] <!-- [[Category:No]] -->"
@@ -370,7 +370,7 @@ TITLES = st.text(
 
 @given(st.lists(TITLES, min_size=1, max_size=5, unique=True))
 def test_redirect_counts_each_target_once(titles):
-    """Any title survives, be it in the element or in the text alone."""
+    """All titles are read, from the element or only from the text."""
     texts = [f"#REDIRECT [[{title}]]" for title in titles]
     pages = "".join(page_xml(str(n), text, page_id=n) for n, text in enumerate(texts))
     with TemporaryDirectory() as folder:

@@ -23,7 +23,7 @@ def rows_of(path, project="en.wikipedia", **options):
 
 
 def reference(data, project):
-    """Read lines of six fields the plain way."""
+    """Read lines of six fields with a plain parser."""
     found = []
     for line in data.decode("utf-8").splitlines():
         wiki, title, page, _, views, _ = line.split(" ")
@@ -75,7 +75,7 @@ def test_pageview_line(tmp_path, line, row):
         "en.wikipedia A -5 desktop 1 A1", "en.wikipedia A 5 desktop 99999999999999999999 A1",
     ],
 )  # fmt: skip
-def test_malformed_lines_are_left_out(tmp_path, line):
+def test_malformed_lines_are_skipped(tmp_path, line):
     path = tmp_path / "pageviews"
     path.write_text(f"en.wikipedia A 5 desktop 1 A1\n{line}\nen.wikipedia B 6 desktop 2 A2\n")
 
@@ -114,8 +114,8 @@ LINES = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(LINES, st.integers(1, 200))
-def test_pageviews_are_those_that_were_written(lines, chunk_bytes):
-    """Where chunks of the file end changes nothing, nor does the order of the projects."""
+def test_pageviews_equal_the_written_ones(lines, chunk_bytes):
+    """The result does not depend on the chunks or on the order of the projects."""
     text = "".join(
         f"{wiki} {title} {'null' if page is None else page} mobile-web {views} A1\n"
         for wiki, title, page, views in lines
@@ -131,7 +131,7 @@ def test_pageviews_are_those_that_were_written(lines, chunk_bytes):
 
 
 def test_lines_read_at_once_agree_with_lines_read_one_by_one(tmp_path, monkeypatch):
-    """The fast way is taken for plain lines, and never says anything else than the other."""
+    """The fast parser is used for plain lines, and gives the same result as the slow one."""
     kinds = [
         "en.wikipedia {} 12 desktop",
         "en.wikipedia {} null mobile-web",
@@ -159,7 +159,7 @@ def test_lines_read_at_once_agree_with_lines_read_one_by_one(tmp_path, monkeypat
     ("text", "project", "error", "message"),
     [
         *(
-            (text, "en.wikipedia", DataError, "no pageview_complete file; it starts with")
+            (text, "en.wikipedia", DataError, "not a pageview_complete file; it starts with")
             for text in ("<html>\n<body>\n", "[\n{}\n]\n", "en Main_Page 242 47377\n", "x" * 99)
         ),
         *(

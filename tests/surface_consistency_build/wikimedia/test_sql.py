@@ -130,7 +130,7 @@ def test_categorylinks_without_titles_lack_their_column(data_files):
         read_sql(path, ["cl_from", "cl_to"])
 
 
-# Read off the files by hand (zcat FILE | tail).
+# Read from the files by hand (zcat FILE | tail).
 @pytest.mark.parametrize(
     ("file", "columns", "expected"),
     [
@@ -177,12 +177,12 @@ GOOD = b",".join(b"(%d,1,'title %d',0.5,1)" % (number, number) for number in ran
     [
         (b"(1,2,'a',3)", "it has 4 values, not 5"), (b"(1,2,'a',3,4,5)", "it has 6 values, not 5"),
         (b"(1,2,a'b',3,4)", "value 3 is followed by"),
-        (b"(1,2,'a'b,3,4)", "value 3 is followed by"), (b"(1,2,,3,4)", "value 3 is no literal"),
+        (b"(1,2,'a'b,3,4)", "value 3 is followed by"), (b"(1,2,,3,4)", "value 3 is not a literal"),
         (b"(1,2,now(),3,4)", r"value 3 is followed by b.\(\)"),
         (b"1,2,'a',3,4)", r"a row should start with '\('"),
         (b"(1,2,'a',3,4) (", "is followed by .* not ',' or ';'"),
-        (b"(1,-2,'a',3,4)", "-2' is outside 0 to"), (b"(x,2,'a',3,4)", "b'x' is no literal"),
-        (b"('x',2,'a',3,4)", "b'x' is no number"), (b"(1,2,TRUE,3,4)", "b'TRUE' is no literal"),
+        (b"(1,-2,'a',3,4)", "-2' is outside 0 to"), (b"(1,2,TRUE,3,4)", "b'TRUE' is not a literal"),
+        (b"('x',2,'a',3,4)", "b'x' is not a number"), (b"(x,2,'a',3,4)", "b'x' is not a literal"),
     ],
 )  # fmt: skip
 def test_read_sql_rejects_broken_rows(tmp_path, bad, message, n_good):
@@ -190,10 +190,10 @@ def test_read_sql_rejects_broken_rows(tmp_path, bad, message, n_good):
     path = write(tmp_path, text)
     offset = len(HEAD) + text.index(bad, len(text) - 100)
 
-    place = rf"at plain byte {offset:,}, after {n_good:,} rows of t\. Fetch the file again"
+    place = rf"at plain byte {offset:,}, after {n_good:,} rows of t\. Download the file again"
     with pytest.raises(DataError, match=rf"t\.sql\.gz: a row .*{message}.* {place}"):
         rows(path, NAMES)
-    with pytest.warns(DataWarning, match=f"after {n_good:,} rows of t; what came"):
+    with pytest.warns(DataWarning, match=f"after {n_good:,} rows of t; the data before"):
         assert len(rows(path, NAMES, allow_truncated=True)) == n_good
 
 
@@ -221,7 +221,7 @@ def test_read_sql_counts_rows_before_damage(tmp_path):
     ],
     ids=["row", "statement", "comment", "no columns"],
 )
-def test_read_sql_rejects_what_never_ends(tmp_path, monkeypatch, rest, message):
+def test_read_sql_rejects_statements_without_end(tmp_path, monkeypatch, rest, message):
     for module in (_sql_rows, _sql_statements):
         monkeypatch.setattr(module, "MAX_STATEMENT_BYTES", 1_000_000)
 
@@ -232,15 +232,15 @@ def test_read_sql_rejects_what_never_ends(tmp_path, monkeypatch, rest, message):
 @pytest.mark.parametrize(
     ("rest", "columns", "error", "message"),
     [
-        (b"CREATE TABLE `u` (`a` int);", ["id"], DataError, "there is the table u beside t; dump"),
-        (b"INSERT INTO `u` VALUES (1);", ["id"], DataError, "there is the table u beside t"),
+        (b"CREATE TABLE `u` (`a` int);", ["id"], DataError, "contains the tables t and u; dump"),
+        (b"INSERT INTO `u` VALUES (1);", ["id"], DataError, "contains the tables t and u"),
         (b"INSERT INTO `t` (`id`) VALUES (1);", ["big"], DataError, "an INSERT of id lacks big"),
         (b"INSERT INTO `t` SELECT * FROM `u`;", ["id"], DataError, "not followed by VALUES"),
         (b"INSERT INTO `t`", ["id"], DataError, "ends within a statement at .*, after 1 rows"),
         (b"/* a comment", ["id"], DataError, "ends within a statement at .*, after 1 rows"),
         (b"SET NAMES 'a;", ["id"], DataError, "ends within a statement at .*, after 1 rows"),
-        (b"", [], ValueError, "at least one column and none twice"),
-        (b"", ["id", "id"], ValueError, "at least one column and none twice"),
+        (b"", [], ValueError, "one or more distinct names"),
+        (b"", ["id", "id"], ValueError, "one or more distinct names"),
     ],
 )
 def test_read_sql_rejects_other_statements_and_columns(tmp_path, rest, columns, error, message):
@@ -248,7 +248,7 @@ def test_read_sql_rejects_other_statements_and_columns(tmp_path, rest, columns, 
         rows(write(tmp_path, insert(b"(7,8,'a',1,1)"), rest), columns)
 
 
-def test_read_sql_reports_progress_and_can_be_left_early(tmp_path):
+def test_read_sql_reports_progress_and_can_be_closed_early(tmp_path):
     path = write(tmp_path, *[insert(GOOD) for _ in range(300)])
     seen = []
     rows(path, ["id"], progress=seen.append)
@@ -260,5 +260,5 @@ def test_read_sql_reports_progress_and_can_be_left_early(tmp_path):
         reader = read_sql(path, ["id"])
         assert next(reader).num_rows > 0
         reader.close()
-    with pytest.raises(SourceNotFoundError, match="there is no dump"):
+    with pytest.raises(SourceNotFoundError, match=r"dump .* not found"):
         read_sql(tmp_path / "page.sql.gz", ["page_id"])

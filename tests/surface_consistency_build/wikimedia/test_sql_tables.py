@@ -79,9 +79,9 @@ def test_read_create_table_reads_real_dumps(data_files, file, names):
     [
         (b"CREATE TABLE `t` LIKE `u`;", "not a CREATE TABLE with columns"),
         (b"CREATE TABLE `t` (PRIMARY KEY (`a`));", "has no columns"),
-        (b"CREATE TABLE `t` (`a` int(8;", "the parentheses of a CREATE TABLE do not close: b'CRE"),
-        (b"CREATE TABLE `t` (`a` int(8), KEY (`a`;", "do not close"),
-        (b"CREATE TABLE `t` (`a` int(8)", "do not close"),
+        (b"CREATE TABLE `t` (`a` int(8;", "parentheses of a CREATE TABLE are not closed: b'CRE"),
+        (b"CREATE TABLE `t` (`a` int(8), KEY (`a`;", "are not closed"),
+        (b"CREATE TABLE `t` (`a` int(8)", "are not closed"),
     ],
 )
 def test_parse_create_table_rejects(statement, message):
@@ -93,13 +93,13 @@ def test_parse_create_table_rejects(statement, message):
     ("text", "message"),
     [
         (b"<html><body>It's gone", "a page of HTML or XML, not an SQL dump, at plain byte 0"),
-        (b"-- a comment\n/* no more */", "no CREATE TABLE"),
-        (b"CREATE TABLE `page` (`page_id` int", "no CREATE TABLE is in the dump, or none"),
-        (b"INSERT INTO `page` VALUES (1);", "an INSERT INTO page comes before any CREATE TABLE"),
+        (b"-- a comment\n/* no more */", "no complete CREATE TABLE"),
+        (b"CREATE TABLE `page` (`page_id` int", "the dump has no complete CREATE TABLE"),
+        (b"INSERT INTO `page` VALUES (1);", "an INSERT INTO page precedes the CREATE TABLE"),
         (b"\x00\x01\x02\x03", "this is not SQL"),
     ],
 )
-def test_read_create_table_rejects_what_has_none(tmp_path, text, message):
+def test_read_create_table_rejects_dumps_without_a_definition(tmp_path, text, message):
     path = tmp_path / "page.sql"
     path.write_bytes(text)
 

@@ -1,4 +1,4 @@
-"""Real files cut at many bytes, damaged, and without end: refused or told, never half read."""
+"""Test real files that are cut at many bytes, damaged, or without end: rejected or reported."""
 
 import bz2
 import gzip
@@ -20,7 +20,7 @@ PACK = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress}
 
 
 def plain_of(path):
-    """Unpack a file by the standard library."""
+    """Decompress a file with the standard library."""
     module = gzip if path.suffix == ".gz" else bz2
     return module.decompress(path.read_bytes())
 
@@ -46,7 +46,7 @@ def items(path, **options):
     return [f"Q{batch.entities['id'][0].as_py()}" for batch in batches]
 
 
-# The reader, the real file, every how many bytes it is cut, and from which mark on it is whole.
+# The reader, the real file, the distance of the cuts, and the marker after which it is complete.
 KINDS = {
     "pageviews": (views, "wikimedia/pageviews-20230320-user.bz2", 1, None),
     "sql": (properties, "wikimedia/rmwiki-20240301-page_props.sql.gz", 7, b"-- Dump completed"),
@@ -56,7 +56,7 @@ KINDS = {
 
 
 def outcome(read, path):
-    """Read a file: its rows, or None where it is refused, and whether its end is unmarked."""
+    """Read a file: its rows, or None if it is rejected, and whether its end is unmarked."""
     seen: list[ReadProgress] = []
     try:
         rows = read(path, progress=seen.append)
@@ -67,8 +67,8 @@ def outcome(read, path):
 
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cut_dump_never_passes_for_a_whole_one(tmp_path, data_files, kind, packing):
-    """Cut before it was packed, or never packed: at many bytes, and near the end at each."""
+def test_a_cut_dump_is_not_read_as_a_complete_one(tmp_path, data_files, kind, packing):
+    """Cut before compression, or uncompressed: at many bytes, and at each byte near the end."""
     read, name, step, mark = KINDS[kind]
     whole = plain_of(data_files / name)
     path = tmp_path / "dump"
@@ -95,12 +95,12 @@ def test_a_cut_dump_never_passes_for_a_whole_one(tmp_path, data_files, kind, pac
         assert silent == []
         assert set(told) == at_line_ends
     else:
-        # Whoever packs half a file makes a whole one.
+        # Compressing half a file gives a complete file.
         assert set(silent) == at_line_ends
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_came_before_a_cut_is_kept_where_allowed(tmp_path, data_files, kind):
+def test_the_data_before_a_cut_are_kept_if_allowed(tmp_path, data_files, kind):
     read, name, _, _ = KINDS[kind]
     whole = plain_of(data_files / name)
     path = tmp_path / "dump"
@@ -109,7 +109,7 @@ def test_what_came_before_a_cut_is_kept_where_allowed(tmp_path, data_files, kind
     place = whole.rindex(b"),(") if kind == "sql" else len(whole) * 2 // 3
     path.write_bytes(whole[: place + 5])
 
-    with pytest.warns(DataWarning, match=r"dump: .*; what came before is kept") as caught:
+    with pytest.warns(DataWarning, match=r"dump: .*; the data before it is kept") as caught:
         rows = read(path, allow_truncated=True)
 
     assert len(caught) == 1
@@ -117,12 +117,12 @@ def test_what_came_before_a_cut_is_kept_where_allowed(tmp_path, data_files, kind
     assert len(rows) > len(expected) // 4
 
 
-def test_a_torn_line_of_views_is_named(tmp_path, data_files):
+def test_the_error_for_an_incomplete_line_of_views_contains_it(tmp_path, data_files):
     path = tmp_path / "pageviews"
     whole = plain_of(data_files / KINDS["pageviews"][1])
     path.write_bytes(whole[:-4])
 
-    torn = r"last line has no line feed, so it is torn: .* at plain byte"
+    torn = r"last line has no line feed, so it is incomplete: .* at plain byte"
     with pytest.raises(DataError, match=torn):
         views(path)
 
@@ -144,8 +144,8 @@ def test_a_dump_without_comments_ends_with_its_settings(tmp_path):
         list(read_sql(path, ["a"]))
 
 
-def test_of_a_compact_dump_nobody_can_tell(tmp_path):
-    """mysqldump --compact: half a file looks whole, which is told, or refused if asked."""
+def test_a_cut_compact_dump_is_not_detected(tmp_path):
+    """mysqldump --compact: half a file looks complete; reported, or rejected with the option."""
     path = tmp_path / "t.sql"
     path.write_bytes(COMPACT[: COMPACT.index(b";\n", 40) + 2])
     seen: list[ReadProgress] = []
@@ -154,7 +154,7 @@ def test_of_a_compact_dump_nobody_can_tell(tmp_path):
 
     assert n_rows == 2
     assert seen[-1].is_end_unmarked
-    unmarked = r"no '-- Dump completed' marks its end.*--require-end-mark"
+    unmarked = r"no '-- Dump completed' as an end marker.*--require-end-mark"
     with pytest.raises(DataError, match=unmarked):
         list(read_sql(path, ["a"], require_end_mark=True))
     packed = tmp_path / "t.sql.gz"
@@ -162,7 +162,7 @@ def test_of_a_compact_dump_nobody_can_tell(tmp_path):
     assert sum(len(batch) for batch in read_sql(packed, ["a"], require_end_mark=True)) == 6
 
 
-def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_path, data_files):
+def test_entities_and_views_without_a_required_end_marker_are_rejected(tmp_path, data_files):
     whole = plain_of(data_files / KINDS["wikidata"][1])
     lines = tmp_path / "lines.json"
     lines.write_bytes(whole.strip(b"[]\n").replace(b"},\n", b"}\n") + b"\n")
@@ -170,9 +170,9 @@ def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_
     path.write_bytes(plain_of(data_files / KINDS["pageviews"][1]))
 
     assert len(items(lines)) == 20
-    with pytest.raises(DataError, match=r"in no array mark no end.*--require-end-mark"):
+    with pytest.raises(DataError, match=r"outside an array have no end marker.*--require-end-mark"):
         items(lines, require_end_mark=True)
-    with pytest.raises(DataError, match=r"pageview files mark no end.*--require-end-mark"):
+    with pytest.raises(DataError, match=r"pageview files have no end marker.*--require-end-mark"):
         views(path, require_end_mark=True)
     array = tmp_path / "array.json"
     array.write_bytes(whole)
@@ -181,7 +181,7 @@ def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_
 
 @pytest.fixture
 def small_limits(monkeypatch):
-    """Lines, texts and statements of 200 kB at most."""
+    """Limit lines, texts and statements to 200 kB."""
     for module, name in (
         (streams, "MAX_LINE_BYTES"),
         (_export_parser, "MAX_TEXT_BYTES"),
@@ -208,7 +208,7 @@ ENDLESS = {
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("case", ENDLESS)
 @pytest.mark.parametrize("packing", PACK)
-def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
+def test_the_error_for_input_without_end_contains_the_byte(tmp_path, case, packing):
     read, content, message = ENDLESS[case]
     path = tmp_path / "dump"
     path.write_bytes(PACK[packing](content))
@@ -237,28 +237,28 @@ def test_what_fills_several_chunks_is_read_up_to_the_limit(tmp_path, monkeypatch
                 read(path)
 
 
-def test_a_document_type_is_refused(tmp_path):
+def test_a_document_type_is_rejected(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_text('<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "utf-8")
 
-    with pytest.raises(DataError, match=r"dump.xml: no MediaWiki export, it has a document type"):
+    with pytest.raises(DataError, match=r"not a MediaWiki export, it has a document type"):
         titles(path)
 
 
-def test_long_ids_and_deep_nesting_in_an_entity_are_named(tmp_path):
+def test_errors_report_long_ids_and_deep_nesting_of_an_entity(tmp_path):
     path = tmp_path / "dump.json"
     for digits in (19, 5_000):
         path.write_text('[\n{"id":"Q1"},\n{"id":"Q%s","labels":{}}\n]\n' % ("9" * digits))
-        long = rf"dump\.json: no item has the id Q9+\.\.\. of {digits + 1:,}"
+        long = rf"dump\.json: the id Q9+\.\.\. of {digits + 1:,}"
         with pytest.raises(DataError, match=long):
             items(path)
     deep = b"[" * 100_000 + b"]" * 100_000
     path.write_bytes(b'[\n{"id":"Q1","labels":{},"x":1},\n{"id":"Q2","x":%b}\n]\n' % deep)
 
-    named = r"line 3 is no Wikidata entity .* at plain byte 33, after 1 "
+    named = r"line 3 is not a Wikidata entity .* at plain byte 33, after 1 "
     with pytest.raises(DataError, match=named):
         items(path)
-    with pytest.warns(DataWarning, match="line 3 is no Wikidata entity"):
+    with pytest.warns(DataWarning, match="line 3 is not a Wikidata entity"):
         assert items(path, allow_truncated=True) == ["Q1"]
 
 
@@ -280,7 +280,7 @@ except DataError:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("head", [b"", b"<mediawiki><page><title>"], ids=["zeros", "after a tag"])
 def test_zeros_without_end_take_little_memory(tmp_path, kind, head):
-    """400 MB that gzip packs into 400 kB; what a process held at most is measured."""
+    """400 MB that gzip compresses to 400 kB; the maximum memory of a process is measured."""
     pytest.importorskip("resource")
     path = tmp_path / "bomb"
     with gzip.open(path, "wb", 1) as file:

@@ -62,7 +62,7 @@ def ids(items):
 
 
 def reference(raw, properties, languages, wiki):
-    """Read one entity the plain way, from its whole JSON."""
+    """Read one entity from its complete JSON with a plain parser."""
     labels, aliases, claims, links = (
         raw.get(name) or {} for name in ("labels", "aliases", "claims", "sitelinks")
     )
@@ -125,7 +125,7 @@ def test_batches_have_the_given_size_and_types(data_files):
         ([claim(item(1), "preferred")], [1]),
         ([claim(None, snaktype="somevalue"), claim(item(2))], [2]),
         ([claim(None, snaktype="novalue")], None),
-        # Wikidata's truthy statements: a preferred "no value" leaves nothing of lower rank.
+        # Wikidata's truthy statements: a preferred "no value" excludes statements of lower rank.
         ([claim(None, "preferred", snaktype="novalue"), claim(item(2))], None),
         ([claim(item(4)), claim(item(4))], [4]),
         ([claim({"entity-type": "item", "numeric-id": 571})], [571]),
@@ -147,7 +147,7 @@ def test_claims_are_those_of_the_best_rank(tmp_path, statements, expected):
     assert found["claims"] == ({} if expected is None else {19: expected})
 
 
-def test_maps_may_be_empty_or_lack_and_other_types_are_skipped(tmp_path):
+def test_maps_may_be_empty_or_missing_and_other_types_are_skipped(tmp_path):
     lists = {name: [] for name in ("labels", "aliases", "claims", "sitelinks")}
     path = write(
         tmp_path / "e.json",
@@ -176,7 +176,7 @@ A, B = json.dumps(entity(1)), json.dumps(entity(2))
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress], ids=["plain", "gz", "bz2"])
-def test_framing_is_free(tmp_path, text, pack):
+def test_all_framings_are_read(tmp_path, text, pack):
     path = tmp_path / "e.json"
     path.write_bytes(pack(text.encode()))
 
@@ -193,20 +193,20 @@ def test_framing_is_free(tmp_path, text, pack):
         ("<html>", "malformed"),
     ],
 )
-def test_malformed_line_is_named(tmp_path, line, message):
+def test_the_error_for_a_malformed_line_contains_its_number(tmp_path, line, message):
     path = tmp_path / "e.json"
     path.write_text(f"[\n{A},\n{B},\n{line},\n{A}\n]\n")
     place = rf"at plain byte {len(A + B) + 6:,}, after 2 items"
 
-    with pytest.raises(DataError, match=rf"e\.json: line 4 is no Wikidata .*{message}.* {place}"):
+    with pytest.raises(DataError, match=rf"line 4 is not a Wikidata .*{message}.* {place}"):
         read(path)
-    with pytest.warns(DataWarning, match="line 4 is no Wikidata entity"):
+    with pytest.warns(DataWarning, match="line 4 is not a Wikidata entity"):
         assert ids(read(path, allow_truncated=True)) == [1, 2]
 
 
 @pytest.mark.parametrize("separator", [",\n", "\n"], ids=["array", "lines"])
-def test_malformed_line_far_in_a_dump_is_named(tmp_path, separator):
-    """Lines are counted over many chunks, and lines longer than a chunk are whole."""
+def test_the_error_for_a_malformed_line_late_in_a_dump_contains_its_number(tmp_path, separator):
+    """Lines are counted over many chunks, and lines longer than a chunk are complete."""
     labels = {"de": {"language": "de", "value": "x" * 1_500_000}}
     lines = [json.dumps(entity(n)) for n in range(1, 9_000)]
     lines[5_000] = json.dumps(entity(5_001, labels=labels))
@@ -215,12 +215,12 @@ def test_malformed_line_far_in_a_dump_is_named(tmp_path, separator):
     path.write_text(separator.join(lines), encoding="utf-8")
     offset = len(separator.join(lines[:8_000])) + len(separator)
 
-    named = rf"line 8,001 is no .* at plain byte {offset:,}, after 8,000 items"
+    named = rf"line 8,001 is not a .* at plain byte {offset:,}, after 8,000 items"
     with pytest.raises(DataError, match=named):
         read(path)
 
 
-def test_progress_is_told_in_the_callers_thread_and_a_reader_may_be_left_early(tmp_path):
+def test_progress_is_reported_in_the_callers_thread_and_readers_can_be_closed_early(tmp_path):
     path = write(tmp_path / "e.json", *map(entity, range(1, 20_000)))
     told = []
 
@@ -234,7 +234,7 @@ def test_progress_is_told_in_the_callers_thread_and_a_reader_may_be_left_early(t
     batches.close()
 
 
-def test_an_open_array_is_cut_off(tmp_path):
+def test_an_unclosed_array_is_truncated(tmp_path):
     path = tmp_path / "e.json"
     path.write_text(f"[\n{A},\n{B},\n")
 
@@ -291,7 +291,7 @@ ENTITIES = st.lists(st.fixed_dictionaries(FIELDS), max_size=6)
 
 @settings(max_examples=40, deadline=None)
 @given(ENTITIES, st.integers(1, 4), st.booleans())
-def test_entities_are_those_that_were_written(fields, batch_size, ascii_only):
+def test_entities_equal_the_written_ones(fields, batch_size, ascii_only):
     raw = [entity(n, **each) for n, each in enumerate(fields, 1)]
     text = ",\n".join(json.dumps(each, ensure_ascii=ascii_only) for each in raw)
     with TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ def test_enwiki_has_every_category_and_relation():
 
 
 def asked(wiki, name):
-    """Ask everything about a name."""
+    """Return all questions about a name."""
     return {
         (relation, template): wiki.question(relation, name, template=template)
         for relation in wiki.relations
@@ -51,7 +51,7 @@ def test_every_question_of_every_wiki_names_its_subject_once(name):
     assert bool(english.intersection(questions.values())) is (wiki.language == "en")
 
 
-def test_zhwiki_sorts_redirects_by_its_own_templates():
+def test_zhwiki_categorises_redirects_by_its_templates():
     wiki = load_wiki("zhwiki")
 
     assert categories_of_templates(["別名重定向", "错字重定向", "簡繁重定向"], wiki.templates) == (
@@ -64,7 +64,7 @@ def test_zhwiki_sorts_redirects_by_its_own_templates():
         assert load_wiki(name).labels == (UNCATEGORISED_LABEL,)
 
 
-def test_category_titles_and_templates_are_spelled_as_they_are_looked_up():
+def test_category_titles_and_templates_have_the_spelling_of_lookups():
     wiki = WikiConfig(
         **SMALL,
         categories={"Weiterleitung (Kurzform)": "from short names"},
@@ -84,13 +84,13 @@ def asking(relation, **wordings):
     ("fields", "message"),
     [
         ({}, "needs uncategorised = true"),
-        ({"categories": {"X": "from books"}}, "none of the 33 redirect categories"),
+        ({"categories": {"X": "from books"}}, "not one of the 33 redirect categories"),
         ({"uncategorised": True, "relations": ["spouse"]}, "distinct names of occupation"),
         ({"uncategorised": True, "relations": []}, "got none"),
         ({"uncategorised": True, "relations": ["sport", "sport"]}, "one or more distinct"),
         ({"uncategorised": True, "question_templates": ["short"]}, "no question template 'short'"),
         ({"uncategorised": True, "question_templates": []}, "at least one wording"),
-        (asking("sport", original="Which?"), "must hold {} exactly once"),
+        (asking("sport", original="Which?"), "must contain {} exactly once"),
         (
             asking("sport", original="Quel sport, {}?"),
             r"1 questions are given, and 31 would be in English \(the first is the 'original' "
@@ -100,7 +100,7 @@ def asking(relation, **wordings):
             asking("captial", original="{}?"),
             "questions are given for 'captial', which is not a rel",
         ),
-        (asking("capital", orignal="{}?"), "the wording 'orignal' of 'capital' is not asked"),
+        (asking("capital", orignal="{}?"), "the wording 'orignal' of 'capital' is not used"),
         ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
         ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
     ],
@@ -110,7 +110,7 @@ def test_config_rejects(fields, message):
         WikiConfig.model_validate(SMALL | fields)
 
 
-def test_own_wording_takes_the_place_of_the_english_one():
+def test_a_wording_of_the_wiki_replaces_the_english_one():
     own = SMALL | {"language": "en"} | asking("sport", original="Which sport, {}?")
     wiki = WikiConfig.model_validate(own)
 
@@ -132,7 +132,7 @@ def test_file_of_the_guide_describes_an_uncategorised_wiki(tmp_path):
     assert set(plan.config.properties.values()) == set(plan.config.relations)
 
 
-def test_a_written_configuration_is_read_back_and_one_over_a_base_changes_what_it_gives(tmp_path):
+def test_a_written_configuration_is_read_back_and_replaces_fields_of_its_base(tmp_path):
     file = tmp_path / "mine.json"
     for known in WIKIS.values():
         file.write_text(known.model_dump_json(), encoding="utf-8")
@@ -159,7 +159,7 @@ UNSORTED = r"a\.toml: a wiki without categories and templates needs uncategorise
         ("a.json", "[]", "a table of fields"),
         ("a.toml", 'base = "xxwiki"', "base must be one of enwiki"),
         ("a.toml", 'name = "x"', "a.toml: field 'wiki': Field required"),
-        ("a.toml", f"{ENWIKI}relation = 1", "'relation': there is no such field; the field"),
+        ("a.toml", f"{ENWIKI}relation = 1", "'relation': unknown field; the field"),
         ("a.toml", f"{ENWIKI}uncategorised = 7", "'uncategorised': .* got 7"),
         ("a.toml", 'base = "jawiki"\nuncategorised = false', UNSORTED),
     ],

@@ -1,4 +1,4 @@
-"""Articles out of a dump: by category, length, draw and page views."""
+"""Test the selection of articles from a dump: by category, length, draw and page views."""
 
 import json
 
@@ -19,7 +19,7 @@ TITLES = {"Afghanistan", "Albania", "Algeria", "Andorra", "Angola", "Azerbaijan"
 RIVERS = ("Alpheus", "Bistrica", "Cherangani", "Dordogne", "Euphrates", "Fluminimaggiore")
 
 WRITER = '''
-"""A writer that copies five facts out of the article that it is given."""
+"""A writer that copies five facts from the given article."""
 import json
 import re
 from surface_consistency.models.runner import FakeRunner
@@ -43,7 +43,7 @@ def make():
 
 
 def wikitext(title, n_words, *categories):
-    """An article with what articles hold besides words."""
+    """An article with further elements in addition to words."""
     names = " ".join(f"[[{river} (river)|{river}]]" for river in RIVERS)
     prose = " word" * (n_words - len(RIVERS) - 1)
     links = "".join(f"[[Category:{name}|{title}]]" for name in categories)
@@ -77,7 +77,7 @@ def pageviews(path, **views):
     return path
 
 
-def test_long_articles_of_a_category_are_taken(dump):
+def test_long_articles_of_a_category_are_selected(dump):
     settings = ArticleSettings(categories=("metaphysicians", STATES.replace(" ", "_")))
 
     found = select_articles(dump, settings=settings)
@@ -93,7 +93,7 @@ def test_long_articles_of_a_category_are_taken(dump):
     assert found.n_long_enough == {"metaphysicians": 1, settings.categories[1]: 6}
 
 
-def test_the_draw_depends_on_the_seed_alone(dump):
+def test_the_draw_depends_only_on_the_seed(dump):
     def drawn(seed, n):
         settings = ArticleSettings(categories=(STATES,), candidates=n, seed=seed)
         return {item.title for item in select_articles(dump, settings=settings).articles}
@@ -109,8 +109,8 @@ def test_the_draw_depends_on_the_seed_alone(dump):
 NAMED = ("Albania", "Afghanistan", "Angola", "Azerbaijan")
 
 
-def test_both_ends_of_the_views_are_kept(dump, tmp_path):
-    """Views are summed over kinds of access and files; other wikis' rows are not counted."""
+def test_the_most_and_the_least_viewed_articles_are_kept(dump, tmp_path):
+    """Views are summed over kinds of access and files; rows of other wikis are not counted."""
     day = pageviews(tmp_path / "a", Afghanistan=50, Albania=40, Algeria=30, Andorra=20, Angola=5)
     other = pageviews(tmp_path / "b", Angola=4, Albania=100)
     settings = ArticleSettings(categories=("Metaphysicians", STATES), per_half=2)
@@ -122,14 +122,14 @@ def test_both_ends_of_the_views_are_kept(dump, tmp_path):
     assert found.n_without_views == 2
 
 
-def test_what_cannot_be_selected_is_refused(dump, tmp_path):
+def test_invalid_selections_are_rejected(dump, tmp_path):
     day = [pageviews(tmp_path / "day", Albania=40)]
     french = {"per_half": 1, "project": "fr.wikipedia"}
     for pages, views, given, error, message in (
         (dump, [], {"categories": (STATES, "No such")}, DataError, "No such: 0 articles"),
         (dump, [], {"per_half": 1}, DataError, "give pageview files"),
-        (dump, day, french, DataError, r"no article of the draw has a line of fr\.wikipedia"),
-        (tmp_path / "none.xml", [], {}, SourceNotFoundError, "no dump"),
+        (dump, day, french, DataError, r"no drawn article has a line of fr\.wikipedia"),
+        (tmp_path / "none.xml", [], {}, SourceNotFoundError, "not found"),
     ):
         settings = ArticleSettings(**({"categories": (STATES,)} | given))
         with pytest.raises(error, match=message):
@@ -161,9 +161,9 @@ def test_a_dump_becomes_a_data_set_by_three_commands(dump, tmp_path, capsys, mon
     assert json.loads(articles.read_text("utf-8").splitlines()[0])["pageviews"] == 41
 
 
-def test_mistakes_on_the_command_line_are_told(dump, tmp_path, capsys):
+def test_errors_of_the_command_line_are_reported(dump, tmp_path, capsys):
     build = ["build", "articles", "--pages", str(dump), "--categories", STATES]
 
     assert main([*build, "--out", str(tmp_path / "articles")]) == 2
-    assert "call it articles.jsonl" in capsys.readouterr().err
+    assert "name it articles.jsonl" in capsys.readouterr().err
     assert main(["build", "topics", "--articles", str(tmp_path / "no"), "--runner", "fake"]) == 2

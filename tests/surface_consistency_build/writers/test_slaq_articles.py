@@ -77,7 +77,7 @@ def test_articles_are_read_from_a_folder(tmp_path):
         ("abc " * 10, {"min_words": 10, "min_characters": 1}, False),
     ],
 )
-def test_long_enough_asks_for_more_than_a_thousand_words(text, limits, is_enough):
+def test_long_enough_requires_more_than_a_thousand_words(text, limits, is_enough):
     article = SlaqArticle(title="T", category="C", text=text)
 
     assert is_long_enough(article, **limits) is is_enough
@@ -94,7 +94,7 @@ ROW = {"title": "A", "text": "x", "category": "C"}
         ("a.jsonl", ROW | {"text": "<table>x</table>\n<p>"}, None, RecordError, "'text'"),
         ("a.jsonl", ROW | {"category": ""}, None, RecordError, "'category'"),
         ("A.txt", "caf\u00e9", "C", RecordError, r"A\.txt: not UTF-8 at byte 3"),
-        ("A.txt", "x", None, RecordError, "no category"),
+        ("A.txt", "x", None, RecordError, "category missing"),
         (".", None, None, SourceNotFoundError, r"holds no \.txt"),
         ("nothing.pdf", None, None, SourceNotFoundError, "no articles at"),
         ("nothing.jsonl", None, None, SourceNotFoundError, "no file"),

@@ -11,7 +11,7 @@ from surface_consistency_build.writers.slaq_written import (
 
 from surface_consistency.errors import RecordError
 
-# Texts with what breaks naive splitting: commas, colons, quotes, digits with points, "NA".
+# Texts that break naive splitting: commas, colons, quotes, digits with points, "NA".
 FACTS = [
     ('Who, in 1801, saw "Ceres" first?', "Giuseppe Piazzi, an astronomer"),
     ("What is NaN: a value or a number?", "A value"),
@@ -96,7 +96,7 @@ def test_parse_reads_entity_flags(text, flags):
 
 
 def test_parse_leaves_gaps_for_the_checks():
-    """What is missing is None, and later facts keep their numbers."""
+    """Missing texts are None, and later facts keep their numbers."""
     written = parse_written("ShortQ1: a\nShortA1: \nShortQ3: c\nShortA3: <value>\nLongA: x")
 
     assert [fact.question for fact in written.facts] == ["a", None, "c"]
@@ -112,12 +112,12 @@ def test_parse_leaves_gaps_for_the_checks():
         "ShortQ1 : <value>, ShortA1 : <value>, LongQ : <value>,LongA : <value>",
     ],
 )
-def test_parse_rejects_what_holds_nothing(text):
-    with pytest.raises(RecordError, match="holds no ShortQ1"):
+def test_parse_rejects_text_without_questions(text):
+    with pytest.raises(RecordError, match="contains no ShortQ1"):
         parse_written(text)
 
 
-def test_topic_joins_what_was_written_with_the_article(written, article):
+def test_topic_combines_the_texts_with_the_article(written, article):
     topic = topic_from_written(written(), article)
 
     assert topic.id == article.topic_id

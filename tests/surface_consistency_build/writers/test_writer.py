@@ -1,4 +1,4 @@
-"""Both tasks of the writer, from requests over the review sheet to data that the studies read."""
+"""Test both tasks of the writer, from requests and the review sheet to the data of the studies."""
 
 import csv
 import json
@@ -163,7 +163,7 @@ def rows_of(path):
 
 
 def fill(sheet, *cells):
-    """Write into the rows of a sheet as a reviewer does."""
+    """Edit the rows of a sheet like a reviewer."""
     rows = rows_of(sheet)
     for row, changed in zip(rows, cells, strict=False):
         row.update(changed)
@@ -176,8 +176,8 @@ def fill(sheet, *cells):
 # Both tasks ---------------------------------------------------------------------------------------
 
 
-def test_a_second_start_sends_no_request_twice(task, tmp_path):
-    """Requests in the log are not sent again, and a kill costs those that it lacks."""
+def test_a_second_start_does_not_send_requests_again(task, tmp_path):
+    """Requests in the log are not sent again; after a kill only the missing ones are sent."""
     runner = task.runner()
     done = task.make().write(runner, tmp_path, model="fake")
     log = (tmp_path / "writer.jsonl").read_text("utf-8")
@@ -194,19 +194,20 @@ def test_a_second_start_sends_no_request_twice(task, tmp_path):
     assert (tmp_path / task.data).read_bytes() == data
 
 
-def test_a_folder_of_other_data_or_settings_is_refused(task, written):
+def test_a_folder_of_other_data_or_settings_is_rejected(task, written):
     with pytest.raises(RunError, match="digest"):
         task.other().write(task.runner(), written, model="fake")
     with pytest.raises(RunError, match="settings"):
         task.other_settings().write(task.runner(), written, model="fake")
 
 
-def test_a_sheet_with_notes_is_not_written_over(task, written):
-    """Nor is one that a spreadsheet saved with semicolons, in which no column is found."""
+def test_a_sheet_with_notes_is_not_overwritten(task, written):
+    """The same for a sheet that a spreadsheet saved with semicolons, so that columns are not
+    found."""
     sheet = written / "review.csv"
     fill(sheet, {"note": "not in the article"})
     filled = sheet.read_text("utf-8")
-    with pytest.raises(DataError, match="holds the notes of a reviewer; move it"):
+    with pytest.raises(DataError, match="contains the notes of a reviewer; move it"):
         task.make().write(task.runner(), written, model="fake")
     assert sheet.read_text("utf-8") == filled
     rows = rows_of(sheet)
@@ -214,12 +215,12 @@ def test_a_sheet_with_notes_is_not_written_over(task, written):
         table = csv.writer(file, delimiter=";")
         table.writerows([list(rows[0]), *(row.values() for row in rows)])
     saved = sheet.read_text("utf-8")
-    with pytest.raises(DataError, match="holds the notes of a reviewer"):
+    with pytest.raises(DataError, match="contains the notes of a reviewer"):
         task.make().write(task.runner(), written, model="fake")
     assert sheet.read_text("utf-8") == saved
 
 
-def test_a_review_may_lie_elsewhere_and_must_leave_something(task, written, tmp_path):
+def test_a_review_may_be_in_another_folder_and_must_accept_a_row(task, written, tmp_path):
     fill(written / "review.csv", *task.accepted)
     (written / "review.csv").rename(tmp_path / "mine.csv")
 
@@ -228,14 +229,12 @@ def test_a_review_may_lie_elsewhere_and_must_leave_something(task, written, tmp_
     assert done.counts["corrected"] == 0
     assert (tmp_path / "done" / task.data).is_file()
     fill(tmp_path / "mine.csv", *task.all_refused)
-    with pytest.raises(DataError, match="is left"):
+    with pytest.raises(DataError, match="remains"):
         task.make().apply(tmp_path / "mine.csv", tmp_path / "none", written=written)
     assert not (tmp_path / "none").exists()
 
 
-def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
-    task, written, tmp_path
-):
+def test_damaged_or_unrelated_sheets_are_rejected(task, written, tmp_path):
     fill(written / "review.csv", *task.accepted)
     sheet, text = written / "review.csv", (written / "review.csv").read_text("utf-8")
     manifest, log = written / "writer.manifest.json", written / "writer.jsonl"
@@ -248,9 +247,9 @@ def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
 
     changed = rf"column '{task.text}' of .* was changed from .* 'Where\?'"
     for name, cell, error, says in (
-        (task.mark, "perhaps", RecordError, f"csv:2: column '{task.mark}' is yes, no or empty"),
-        (key, "other", RecordError, f"csv:2: there is no row 'other.*; leave .*{key}.* as"),
-        (key, "gone", DataError, r"1 rows are missing, such as '.*1'; reject a row by a no"),
+        (task.mark, "perhaps", RecordError, f"csv:2: column '{task.mark}' must be yes, no"),
+        (key, "other", RecordError, f"csv:2: row 'other.*not found; do not change .*{key}"),
+        (key, "gone", DataError, r"1 rows are missing, such as '.*1'; reject a row with a no"),
         (task.text, "Where?", RecordError, changed),
     ):
         fill(sheet, {name: cell})
@@ -260,7 +259,7 @@ def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
     refused(DataError, "was written with other settings", task.other_settings)
     refused(SourceNotFoundError, r"contains no writer\.jsonl", written=tmp_path)
     sheet.write_text(text + text.splitlines(keepends=True)[1], "utf-8")
-    refused(RecordError, "occurs twice; keep one")
+    refused(RecordError, "occurs twice; keep only one")
     sheet.write_text(text.replace(task.correction, "mine", 1), "utf-8")
     refused(ColumnNotFoundError, f"lacks {task.correction}")
     sheet.write_text(text, "utf-8")
@@ -273,7 +272,7 @@ def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
         refused(error, says)
     manifest.write_text(described, "utf-8")
     log.write_text("", "utf-8")
-    refused(DataError, "answers none of the requests of this version")
+    refused(DataError, "contains no answer to the requests of this version")
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
@@ -304,8 +303,8 @@ def questions_of(folder):
 
 
 def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
-    """Facts, names and answers stay; each pair differs in the name alone, in every wording."""
-    # The sample's own paraphrases, as a writer would send them back.
+    """Facts, names and answers are kept; each pair differs only in the name, in each wording."""
+    # The paraphrases of the sample, as the answer of a writer.
     canonical = [one for one in SAMPLE.questions if one.surface.is_canonical]
     known = {one.triple.id: one.question for one in canonical if one.template == "paraphrase"}
     questions = {
@@ -324,7 +323,7 @@ def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
     assert len(read.pairs) == len(SAMPLE.pairs)
 
 
-def test_further_paraphrases_are_templates_of_their_own(tmp_path):
+def test_further_paraphrases_are_separate_templates(tmp_path):
     done = paraphrases().write(paraphraser(GOOD), tmp_path, model="fake")
     rows = questions_of(tmp_path)
 
@@ -385,7 +384,7 @@ def test_questions_that_cannot_be_paraphrased_are_counted():
     drafts, left_out = find_wordings([*SMALL, *odd])
 
     assert left_out == {
-        "f3": "its name does not stand in its question exactly once",
+        "f3": "its name does not occur in its question exactly once",
         "f4": "it has no canonical question",
         "f5": "its questions differ in more than the name",
     }
@@ -405,8 +404,8 @@ def test_too_few_paraphrases_are_requested_again(tmp_path):
     again = asked[1].messages[-1].content
     assert again.startswith("Taken already: In which city was Ark of {Oz} built? | Where")
     assert again.endswith("Name: Ark of {Oz}\nWrite 1 wording.")
-    assert done.dropped == {"it is the original": 1, "there are enough without it": 1}
-    words = r"no paraphrase of 1 wordings is left \(2 the name does not .*follows instructions"
+    assert done.dropped == {"it is the original": 1, "enough paraphrases exist without it": 1}
+    words = r"no paraphrase of 1 wordings remains \(2 the name does not .*follows instructions"
     with pytest.raises(DataError, match=words):
         paraphrases().write(paraphraser("I cannot.", "No."), tmp_path / "none", model="fake")
     few = paraphrases(attempts=1).write(paraphraser(first), tmp_path / "few", model="fake")
@@ -423,7 +422,7 @@ def paraphrased(tmp_path):
 def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
     rows = rows_of(paraphrased)
     assert [row["n_facts"] for row in rows] == ["2", "1", "2"]
-    assert rows[2]["dropped"] == "the name does not stand in it exactly once"
+    assert rows[2]["dropped"] == "the name does not occur in it exactly once"
     assert rows[0]["question"] == "Where was Ark of {Oz} built?"
     assert {row["keep"] + row["corrected"] + row["note"] for row in rows} == {""}
     fill(
@@ -437,7 +436,7 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
     rows = questions_of(tmp_path / "done")
 
     assert done.counts == {"wordings": 1, "paraphrases": 2, "rows": 12, "corrected": 2}
-    assert done.dropped == {"the reviewer refused it": 1}
+    assert done.dropped == {"the reviewer rejected it": 1}
     assert rows["paraphrase", "Zugg"] == "Tell me, where was Zugg built?"
     assert rows["paraphrase_2", "Ark of Os"] == "Which town built Ark of Os?"
 
@@ -449,11 +448,11 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
         (({"keep": "yes"}, {}, {}), DataError, r"csv:3: the reviewer did not mark this row"),
         (({"keep": "yes"}, {"n_facts": "3"}), RecordError, "'n_facts' of .* from '1' to '3'"),
         (({}, {}, {"dropped": ""}), RecordError, "column 'dropped' of .* was changed"),
-        ([{"keep": one} for one in ("yes", "no", "yes")], RecordError, "since the name does not"),
+        ([{"keep": one} for one in ("yes", "no", "yes")], RecordError, "because the name does not"),
         (({"corrected": "In Rome?"}, {"keep": "no"}), RecordError, "question about 'Ark of {Oz}'"),
     ],
 )
-def test_reviews_that_break_a_rule_are_refused(paraphrased, tmp_path, cells, error, says):
+def test_reviews_that_break_a_rule_are_rejected(paraphrased, tmp_path, cells, error, says):
     fill(paraphrased, *cells)
 
     with pytest.raises(error, match=says):
@@ -462,7 +461,7 @@ def test_reviews_that_break_a_rule_are_refused(paraphrased, tmp_path, cells, err
 
 
 def test_solved_examples_precede_the_request_for_paraphrases():
-    """As many wordings as are requested, and none of a relation of RedirectQA."""
+    """The requested number of wordings, without relations of RedirectQA."""
     chat = paraphrase_prompt("Who wrote {x}?", "{x}", number=2, prompt_id="p").messages
 
     assert [turn.role for turn in chat] == ["user", "assistant"] * 3 + ["user"]
@@ -526,8 +525,9 @@ def test_faults_are_sent_back_once(tmp_path):
     assert runner.asked == [f"{first.id}/write/1", f"{second.id}/write/1", f"{first.id}/write/2"]
 
 
-def test_the_words_of_the_paper_are_sent_once_and_recorded(tmp_path):
-    """Its one line is read, no flag is requested, and a start in other words is refused."""
+def test_the_wording_of_the_paper_is_sent_once_and_recorded(tmp_path):
+    """Its one line is read, flags are not requested, and a start with another wording is
+    rejected."""
     settings = LOOSE.model_copy(update={"prompts": pin_prompts("paper", "writer")})
     requests = []
 
@@ -554,8 +554,8 @@ def test_the_words_of_the_paper_are_sent_once_and_recorded(tmp_path):
         TopicSettings(prompts="mine")
 
 
-def test_topics_that_stay_broken_go_to_the_reviewer(tmp_path):
-    """Prose, gaps and broken rules never reach the data set, and all are on the sheet."""
+def test_topics_with_remaining_faults_are_on_the_review_sheet(tmp_path):
+    """Prose, gaps and broken rules are not in the data set, but on the sheet."""
     good, refused, gap, long = TOPICS[:4]
     answers = {
         good.id: [output_of(good)],
@@ -592,7 +592,7 @@ def test_a_worse_second_answer_is_ignored(tmp_path):
 
 
 def test_short_articles_are_not_requested(tmp_path):
-    """The limit of the paper holds unless it is lowered."""
+    """The limit of the paper applies unless it is lowered."""
     long = article_of(TOPICS[0], n_more=1000)
     runner = topic_writer({TOPICS[0].id: [output_of(TOPICS[0])]})
 
@@ -601,7 +601,7 @@ def test_short_articles_are_not_requested(tmp_path):
     assert done.left_out == {one.topic: "the article is too short" for one in TOPICS[1:3]}
     with pytest.raises(DataError, match=r"more than 1000 words .*2 are shorter"):
         TopicWriting(articles(TOPICS[1:3]))
-    with pytest.raises(DataError, match="two articles are called 'Saturn'"):
+    with pytest.raises(DataError, match="two articles have the title 'Saturn'"):
         topics((TOPICS[0], TOPICS[0]))
 
 
@@ -613,7 +613,7 @@ def sheet(tmp_path):
 
 
 def mark(sheet, place, fact, **cells):
-    """Write into the row of a fact of one of two topics."""
+    """Edit the row of a fact of one of two topics."""
     index = 6 * place + (5 if fact == "long" else int(fact) - 1)
     fill(sheet, *[{}] * index, cells)
 
@@ -627,7 +627,7 @@ def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
         mark(sheet, 0, "1", corrected_answer=answer, **marks)
         done = TopicTask.make().apply(sheet, tmp_path / "done")
         assert list(done.left_out) == [TOPICS[0].topic]
-        assert "the reviewer refused" not in done.left_out[TOPICS[0].topic]
+        assert "the reviewer rejected" not in done.left_out[TOPICS[0].topic]
     mark(sheet, 0, "1", is_grounded="yes", is_open_domain="Yes", is_entity="0")
     again = TopicTask.make().apply(sheet, tmp_path / "done")
     question = load_slaq(tmp_path / "done").topics[0].questions[0]
@@ -635,7 +635,7 @@ def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
     assert again.counts["corrected"] == 2
 
 
-def test_a_no_without_a_correction_leaves_the_topic_out(sheet, tmp_path):
+def test_a_no_without_a_correction_excludes_the_topic(sheet, tmp_path):
     """A sheet without marks returns the topics; a correction of one text overrides a no."""
     done = TopicTask.make().apply(sheet, tmp_path / "all")
     assert (done.counts, done.left_out) == ({"topics": 2, "corrected": 0}, {})
@@ -647,7 +647,7 @@ def test_a_no_without_a_correction_leaves_the_topic_out(sheet, tmp_path):
     mark(sheet, 1, "3", is_open_domain="no")
     done = TopicTask.make().apply(sheet, tmp_path / "done")
     assert [topic.id for topic in load_slaq(tmp_path / "done").topics] == [TOPICS[0].id]
-    assert done.left_out == {TOPICS[1].topic: "the reviewer refused row 3"}
+    assert done.left_out == {TOPICS[1].topic: "the reviewer rejected row 3"}
     assert done.counts["corrected"] == 2
 
 
@@ -672,7 +672,7 @@ def test_long_articles_are_cut_at_the_end_of_a_paragraph_sentence_or_word(limit,
 
 
 def test_the_request_for_a_topic_contains_rules_keys_and_article():
-    """The paper's words have no name of the topic; faults follow the answer that has them."""
+    """The paper's wording does not name the topic; faults follow the answer that has them."""
     prompt = topic_prompt(ARTICLE, previous="old", faults=("ShortA1 has 12 words",), attempt=2)
     first, answer, complaint = prompt.messages
 

@@ -1,1 +1,1 @@
-"""Databases of the audit of forgetting: builder, card, and how they differ from the published."""
+"""Build databases of the audit of forgetting: fact tables, topologies and prompt styles."""

@@ -1,7 +1,7 @@
-"""Builder of the audit databases: their prompts and their triplets, one configuration each.
+"""Builder of the audit databases, with one configuration of prompts and one of triplets.
 
-The source is a folder in a layout that the study of the audit reads: the databases that its authors
-publish, or a folder that `build_audit_databases` wrote.
+The source is a folder in a layout that the study of the audit reads: the published databases, or a
+folder written by `build_audit_databases`.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from surface_consistency_build.cards.dataset_card import CardText, audit_card
 
 
 class AuditPromptRow(AuditPrompt):
-    """A prompt and the database that it belongs to."""
+    """A prompt and its database."""
 
     domain: str
     """Name of the table of facts."""
 
     topology: str
-    """How the facts are stored."""
+    """Topology: the way in which facts are stored."""
 
     style: str
     """Style of the prompt."""
@@ -37,23 +37,23 @@ class AuditTripletRow(Record):
     """Name of the table of facts."""
 
     topology: str
-    """How the facts are stored."""
+    """Topology: the way in which facts are stored."""
 
     index: int
-    """Place of the entry in its database."""
+    """Position of the entry in its database."""
 
     subject: str
-    """What is looked up."""
+    """Subject of a lookup."""
 
     relation: str
-    """What is asked of it."""
+    """Relation of a lookup."""
 
     object: str
     """The value that a lookup returns."""
 
 
 class AuditSourceSettings(Settings):
-    """Databases of the audit have no settings."""
+    """Empty settings: databases of the audit have no settings."""
 
 
 _ROWS: Final[dict[str, type[Record]]] = {"prompts": AuditPromptRow, "triplets": AuditTripletRow}
@@ -94,5 +94,5 @@ class AuditDatabasesBuilder(RowsBuilder):
                     yield place | {"index": index} | entry._asdict()
 
     def card(self) -> CardText:
-        """Write the card's text; see `RowsBuilder.card`."""
+        """Return the card's text; see `RowsBuilder.card`."""
         return audit_card()

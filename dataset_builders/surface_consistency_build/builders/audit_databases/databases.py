@@ -1,4 +1,4 @@
-"""The databases of an audit, made as a folder of files."""
+"""Write the databases of an audit as a folder of files."""
 
 import json
 import os
@@ -26,32 +26,32 @@ from surface_consistency_build.builders.audit_databases.topologies import (
 )
 
 PromptWriter = Callable[[Sequence[AuditPrompt]], Iterable[AuditPrompt]]
-"""Puts targets into words: the same rows, with another `prompt_text`."""
+"""Function from targets to the same rows with another `prompt_text`."""
 
 _NO_STYLES: Final[Mapping[str, PromptWriter]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltDatabase:
-    """What was written of one database."""
+    """The files of one database."""
 
     domain: str
     """Name of its table."""
 
     topology: str
-    """How the facts are stored."""
+    """Topology: the way in which facts are stored."""
 
     path: Path
     """The database file."""
 
     prompt_paths: tuple[Path, ...]
-    """Its prompt files, one a style."""
+    """Its prompt files, one per style."""
 
     n_triplets: int
-    """Entries of the database."""
+    """Number of entries of the database."""
 
     n_facts: int
-    """Facts that each prompt file asks for."""
+    """Number of facts in each prompt file."""
 
 
 def build_audit_databases(
@@ -65,33 +65,33 @@ def build_audit_databases(
     """Write databases and their prompts.
 
     The files are `<domain>/<topology>.json` and
-    `<domain>/prompts/<topology>/prompts_<style>.jsonl`, as the audit publishes them; each appears
-    whole or not at all, and the same arguments give the same bytes.
+    `<domain>/prompts/<topology>/prompts_<style>.jsonl`, as the audit publishes them. Files are
+    written atomically, and the same arguments give the same bytes.
 
     Args:
-        out: Folder; made where it is missing. Files that were not written by this function are
+        out: Folder; created if it does not exist. Files that were not written by this function are
             not replaced.
-        domains: Names of tables that come with the package, or tables of your own.
+        domains: Names of bundled tables, or custom tables.
         topologies: Names of topologies.
         styles: Prompt writers by the name of their style (`style_writers` of the module `styles`
-            gives the six of the paper); none: databases alone.
-        seed: Seed of whatever is drawn, for tables that list no near misses.
+            returns the six of the paper); empty to write only databases.
+        seed: Random seed of the near misses, for tables that do not list any.
 
     Returns:
-        What was written, by domain and topology.
+        The written databases, by domain and topology.
 
     Raises:
-        ValueError: If a domain or topology is unknown, or a domain stands twice.
-        DataError: If a table cannot be stored in a topology, or a file would be replaced that was
-            not written here.
+        ValueError: If a domain or topology is unknown, or a domain occurs twice.
+        DataError: If a table cannot be stored in a topology, or a file exists that was not written
+            by this function.
 
     Warns:
-        DataWarning: If a table has no alias for any fact, so that alias equals base.
+        DataWarning: If a table has no aliases, so that alias equals base.
     """
     tables = [item if isinstance(item, FactTable) else load_fact_table(item) for item in domains]
     names = [table.name for table in tables]
     if len(set(names)) < len(names):
-        raise ValueError(f"domains must differ in name, got {', '.join(names)}")
+        raise ValueError(f"domains must have distinct names, got {', '.join(names)}")
     wanted = list(topologies)
     prompts = [f"prompts/{name}/{prompt_file_name(style)}" for name in wanted for style in styles]
     files = [*(f"{name}.json" for name in wanted), *prompts]
@@ -109,8 +109,8 @@ def _built(table: FactTable, topology: str, seed: int) -> AuditDatabase:
     made = build_topology(table, topology, seed=seed)
     if topology == "alias" and set(made.database) == set(table.facts):
         warnings.warn(
-            f"table {table.name!r} has no other name for any of its facts, so its topology alias "
-            "equals base; add an aliases.tsv, or leave alias out",
+            f"table {table.name!r} has no aliases, so its topology alias equals base; add an "
+            "aliases.tsv, or omit alias",
             DataWarning,
             stacklevel=4,
         )
@@ -144,11 +144,11 @@ def _write(
 
 
 def write_database(path: str | os.PathLike[str], database: Triplets) -> None:
-    """Write a database file, as the audit publishes its own; it appears whole or not at all.
+    """Write a database file atomically, in the published layout.
 
     Args:
-        path: The file; its folder must exist. An older file of that name is replaced.
-        database: What to write.
+        path: The file; its folder must exist. An existing file is replaced.
+        database: The database.
     """
     content: dict[str, Any] = {
         key: sorted(column.names.to_pylist())
@@ -159,17 +159,17 @@ def write_database(path: str | os.PathLike[str], database: Triplets) -> None:
 
 
 def write_audit_prompts(path: str | os.PathLike[str], prompts: Iterable[AuditPrompt]) -> int:
-    """Write a prompt file, as the audit publishes its own; it appears whole or not at all.
+    """Write a prompt file atomically, in the published layout.
 
     Args:
-        path: The file; its folder must exist. An older file of that name is replaced.
+        path: The file; its folder must exist. An existing file is replaced.
         prompts: The rows.
 
     Returns:
         The number of rows.
 
     Raises:
-        RecordError: If an alias is empty or a prompt number stands twice.
+        RecordError: If an alias is empty or a prompt number occurs twice.
     """
     lines = [_prompt_line(prompt) for prompt in check_prompts(prompts, str(Path(path)))]
     write_text(path, "".join(lines))
@@ -177,7 +177,7 @@ def write_audit_prompts(path: str | os.PathLike[str], prompts: Iterable[AuditPro
 
 
 def prompt_file_name(style: str) -> str:
-    """Name the prompt file of a style.
+    """Return the name of the prompt file of a style.
 
     Examples:
         >>> prompt_file_name("cloze")
@@ -187,7 +187,7 @@ def prompt_file_name(style: str) -> str:
 
 
 def _prompt_line(prompt: AuditPrompt) -> str:
-    """Write a prompt row as a line: aliases stand only where there are some."""
+    """Return a prompt row as a line; aliases are written only if there are any."""
     row = prompt.model_dump(mode="json", exclude_none=True)
     filled = {key: value for key, value in row.items() if key not in ALIASES or value}
     return json.dumps(filled, ensure_ascii=False) + "\n"

@@ -1,14 +1,15 @@
-"""Tables of facts with aliases: what the databases of an audit are made from.
+"""Tables of facts with aliases, the source of the databases of an audit.
 
-A table is a folder of tab-separated UTF-8 files with a header line and without quoting; a cell that
-holds several values separates them with " | ":
+A table is a folder of tab-separated UTF-8 files with a header line and without quoting. Several
+values in a cell are separated by " | ":
 
 - `facts.tsv`: subject, relation, object.
 - `aliases.tsv`: a name, the roles in which it has other names (subject, relation, object), these
-  names, and the relations of which this holds (none named: all of them). A club and its city can so
-  share a name without sharing their aliases. The alias topology uses the first two names; a name
-  that stands among its own aliases is used in its turn.
-- `noise.tsv` and `collision.tsv`, both optional: further facts, and the fact that each is near to.
+  names, and the relations to which they apply (empty for all). So a club and its city can share a
+  name without sharing aliases. The alias topology uses the first two names; a name that is listed
+  among its own aliases is used in its position.
+- `noise.tsv` and `collision.tsv`, both optional: further facts, and the fact to which each is
+  related.
 """
 
 import os
@@ -23,58 +24,60 @@ from surface_consistency.schemas import Triplet
 from surface_consistency.text import folded
 
 TABLES_PATH: Final = Path(__file__).with_name("domains")
-"""Folder of the tables that come with the package."""
+"""Folder of the bundled tables."""
 
 DOMAINS: Final = ("countries", "politicians", "sports")
-"""Names of the tables that come with the package."""
+"""Names of the bundled tables."""
 
 _ROLES: Final = ("subject", "relation", "object")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aliases:
-    """Other names of one name."""
+    """Aliases of a name."""
 
     name: str
     """The name that the facts use."""
 
     aliases: tuple[str, ...]
-    """Its other names, the usual ones first; the name itself may stand among them, to say when it
-    is the one to use where a fact is stored under two forms."""
+    """Its other names, the usual ones first; the name itself may be listed among them, to set its
+    position if a fact is stored in two forms."""
 
     roles: tuple[str, ...] = _ROLES
-    """Where it is that name: "subject", "relation", "object"."""
+    """Roles in which the aliases apply: "subject", "relation", "object"."""
 
     relations: tuple[str, ...] = ()
-    """Relations of the facts in which it is; empty for all."""
+    """Relations to which the aliases apply; empty for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedFact:
-    """A fact beside the table's own: a decoy or a near miss."""
+    """A related fact in addition to the table's facts: a decoy or a near miss."""
 
     triplet: Triplet
     """The fact."""
 
     near: tuple[str, str] | None = None
-    """Subject and relation of the fact that it is near to; None when it is near to none alone."""
+    """Subject and relation of the fact to which it is related; None if it is not related to a
+    single fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactTable:
-    """Facts, the other names of what they are about, and facts that lie near them."""
+    """Facts, the aliases of their parts, and related facts."""
 
     name: str
-    """Name of the table, such as "countries"; its databases are written to a folder of it."""
+    """Name of the table, such as "countries"; its databases are written to a folder of this
+    name."""
 
     facts: tuple[Triplet, ...]
-    """The facts, each once."""
+    """The distinct facts."""
 
     aliases: tuple[Aliases, ...] = ()
-    """Other names; several entries of one name add up, none replaces another."""
+    """Aliases; several entries of one name are combined."""
 
     noise: tuple[RelatedFact, ...] = ()
-    """Decoys: other subjects that route to the same objects."""
+    """Decoys: other subjects that lead to the same objects."""
 
     collision: tuple[RelatedFact, ...] = ()
     """Near misses: confusable facts with other objects."""
@@ -86,7 +89,7 @@ class FactTable:
     def __post_init__(self) -> None:
         """Check the table and index its aliases."""
         if self.name in ("", "..") or PurePath(self.name).name != self.name:
-            raise DataError(f"a table's name must be that of a folder, got {shown(self.name)}")
+            raise DataError(f"the name of a table must be a folder name, got {shown(self.name)}")
         _check_facts(self)
         for entry in self.aliases:
             for role in entry.roles:
@@ -99,16 +102,16 @@ class FactTable:
                     self._by_name.setdefault((role, name), []).append(entry)
 
     def names_of(self, role: str, name: str, *, relation: str) -> tuple[str, ...]:
-        """Give the other names of a part of a fact.
+        """Return the other names of a part of a fact.
 
         Args:
             role: "subject", "relation" or "object".
             name: The name that the fact uses: a listed name, or an alias of one.
-            relation: Relation of the fact, for aliases that hold of some relations only.
+            relation: Relation of the fact, for aliases that apply to some relations only.
 
         Returns:
-            The aliases in order; no name twice, and none that differs from `name` by case, width
-            or spacing alone.
+            The distinct aliases in order, without those that differ from `name` only in case, width
+            or spacing.
         """
         return tuple(
             other
@@ -117,7 +120,7 @@ class FactTable:
         )
 
     def forms_of(self, role: str, name: str, *, relation: str) -> tuple[str, ...]:
-        """Give all names of a part of a fact, in the order in which they stand in for it.
+        """Return all names of a part of a fact, in the order in which they are used.
 
         Args:
             role: "subject", "relation" or "object".
@@ -125,7 +128,7 @@ class FactTable:
             relation: Relation of the fact.
 
         Returns:
-            The listed names, then the name whose aliases they are unless it is itself among them.
+            The listed names, followed by the name to which they belong unless it is listed.
         """
         names: dict[str, str] = {}
         entries = [
@@ -143,7 +146,7 @@ class FactTable:
 
 
 def load_fact_table(domain: str) -> FactTable:
-    """Read a table that comes with the package.
+    """Read a bundled table.
 
     Args:
         domain: One of `DOMAINS`.
@@ -152,7 +155,7 @@ def load_fact_table(domain: str) -> FactTable:
         The table.
 
     Raises:
-        ValueError: If there is no such table.
+        ValueError: If the table does not exist.
 
     Examples:
         >>> table = load_fact_table("countries")
@@ -168,17 +171,17 @@ def read_fact_table(folder: str | os.PathLike[str], *, name: str | None = None) 
     """Read a table of facts from a folder.
 
     Args:
-        folder: Folder with `facts.tsv` and, where there are any, `aliases.tsv`, `noise.tsv` and
+        folder: Folder with `facts.tsv` and optionally `aliases.tsv`, `noise.tsv` and
             `collision.tsv`.
-        name: Name of the table; None for the folder's.
+        name: Name of the table; None for the name of the folder.
 
     Returns:
         The table.
 
     Raises:
-        SourceNotFoundError: If there is no `facts.tsv`.
-        DataError: If a file has other columns, a line has too few cells, a cell that must be filled
-            is empty, or a fact stands twice.
+        SourceNotFoundError: If `facts.tsv` does not exist.
+        DataError: If a file has other columns, a line has too few cells, a required cell is empty,
+            or a fact occurs twice.
     """
     root = Path(folder)
     facts = tuple(
@@ -214,7 +217,7 @@ def _related(file: Path) -> tuple[RelatedFact, ...]:
 
 
 def _check_facts(table: FactTable) -> None:
-    """Refuse an empty table, facts that stand twice and relatives of facts that are not there."""
+    """Reject an empty table, repeated facts, and related facts whose fact is missing."""
     if not table.facts:
         raise DataError(f"table {shown(table.name)} has no facts; it needs at least one")
     related = (table.noise, table.collision)
@@ -222,7 +225,7 @@ def _check_facts(table: FactTable) -> None:
         seen: set[Triplet] = set()
         for fact in facts:
             if fact in seen:
-                raise DataError(f"table {shown(table.name)}: {shown(fact)} stands twice; drop one")
+                raise DataError(f"table {shown(table.name)}: {shown(fact)} occurs twice; drop one")
             if not all(part.strip() for part in fact):
                 raise DataError(
                     f"table {shown(table.name)}: {shown(fact)} has an empty part; fill or drop it"
@@ -242,11 +245,11 @@ def _cell_values(cell: str) -> tuple[str, ...]:
 def _read_tsv(
     file: Path, columns: tuple[str, ...], *, filled: int | None = None, missing: bool = False
 ) -> Iterator[tuple[str, ...]]:
-    """Read the lines of a table; the first `filled` cells (None: all) must hold something."""
+    """Read the lines of a table; the first `filled` cells (None: all) must not be empty."""
     if not file.is_file():
         if missing:
             return
-        raise SourceNotFoundError(f"no table {file}; its columns are {', '.join(columns)}")
+        raise SourceNotFoundError(f"table {file} not found; its columns are {', '.join(columns)}")
     lines = decode_text(read_document(file), str(file)).split("\n")
     if tuple(lines[0].rstrip("\r").split("\t")) != columns:
         raise DataError(

@@ -1,7 +1,7 @@
 """The six prompt styles of the audit of forgetting (arXiv 2607.00605, appendix A.1, table 1).
 
 A relation has two wordings, a question and a statement that its object completes; the styles are
-frames around them. `audit_wordings.tsv` beside this module words the relations of the published
+frames around them. `audit_wordings.tsv` next to this module contains the wordings of the published
 databases, so that the same fact gives the published text.
 """
 
@@ -24,10 +24,9 @@ _PROFILE: Final = (
     "phrase.\nQuestion: {question}"
 )
 _SHOTS: Final = (
-    "Answer the final question with a short factual phrase.\n\n"
-    "Question: Where was Ada Lovelace born?\nAnswer: London\n\n"
-    "Question: In what year was Pride and Prejudice published?\nAnswer: 1813\n\n"
-    "Question: {question}\nAnswer:"
+    "Answer the final question with a short factual phrase.\n\nQuestion: Where was Ada Lovelace "
+    "born?\nAnswer: London\n\nQuestion: In what year was Pride and Prejudice published?\nAnswer: "
+    "1813\n\nQuestion: {question}\nAnswer:"
 )
 
 _FRAMES: Final = {
@@ -47,8 +46,8 @@ AUDIT_STYLES: Final = tuple(_FRAMES)
 class AuditWording:
     """The two wordings of a relation.
 
-    `{subject}` stands for the subject, `{subject's}` for its possessive ("James'"); a slot of the
-    relation's name stands for its value, and `{slot|lower}` for the value in lower case.
+    `{subject}` is replaced by the subject, `{subject's}` by its possessive ("James'"), a slot of
+    the relation's name by its value, and `{slot|lower}` by the value in lower case.
     """
 
     question: str
@@ -61,21 +60,21 @@ class AuditWording:
 def audit_prompt_text(
     subject: str, relation: str, *, style: str, wordings: Mapping[str, AuditWording] | None = None
 ) -> str:
-    """Put a fact into words.
+    """Return the prompt of a fact.
 
     Args:
-        subject: Whom or what is asked about.
-        relation: What is asked.
+        subject: Subject of the question.
+        relation: Relation of the question.
         style: One of `AUDIT_STYLES`.
-        wordings: Wordings by relation; a relation may hold slots, such as "Leader after {person}".
-            None for those of the published databases. A relation without wording is asked as
-            "What is the <relation> of <subject>?".
+        wordings: Wordings by relation; a relation may contain slots, such as "Leader after
+            {person}". None for those of the published databases. The question of a relation without
+            wording is "What is the <relation> of <subject>?".
 
     Returns:
-        What the model reads.
+        The prompt.
 
     Raises:
-        ValueError: If there is no such style.
+        ValueError: If the style does not exist.
 
     Examples:
         >>> audit_prompt_text("Japan", "Capital", style="cloze")
@@ -98,18 +97,18 @@ def audit_prompts(
     style: str,
     wordings: Mapping[str, AuditWording] | None = None,
 ) -> list[AuditPrompt]:
-    """Put targets into words.
+    """Return targets with the prompts of a style.
 
     Args:
-        targets: Facts; what their `prompt_text` says now does not matter.
+        targets: Facts; their current `prompt_text` is not used.
         style: One of `AUDIT_STYLES`.
         wordings: As in `audit_prompt_text`.
 
     Returns:
-        The same rows, each with the text of the style.
+        The same rows with the prompts of the style.
 
     Raises:
-        ValueError: If there is no such style.
+        ValueError: If the style does not exist.
     """
     texts = (
         audit_prompt_text(target.subject, target.relation, style=style, wordings=wordings)
@@ -124,17 +123,17 @@ def audit_prompts(
 def style_writers(
     styles: Sequence[str] = AUDIT_STYLES, *, wordings: Mapping[str, AuditWording] | None = None
 ) -> dict[str, Callable[[Sequence[AuditPrompt]], list[AuditPrompt]]]:
-    """Give a prompt writer for each style.
+    """Return a prompt writer per style.
 
     Args:
         styles: Names of styles.
         wordings: As in `audit_prompt_text`.
 
     Returns:
-        By style, a function from targets to prompts.
+        Style to a function from targets to prompts.
 
     Raises:
-        ValueError: If there is no such style.
+        ValueError: If the style does not exist.
     """
     unknown = [style for style in styles if style not in _FRAMES]
     if unknown:
@@ -147,7 +146,7 @@ def load_wordings() -> Mapping[str, AuditWording]:
     """Read the wordings of the published databases.
 
     Returns:
-        By relation, its wordings; the table is read once.
+        Relation to its wordings; the table is read once.
 
     Examples:
         >>> load_wordings()["Capital"].question
@@ -162,7 +161,7 @@ def load_wordings() -> Mapping[str, AuditWording]:
 def _wording_of(
     relation: str, wordings: Mapping[str, AuditWording]
 ) -> tuple[AuditWording, dict[str, str]]:
-    """Find the wordings of a relation and the values of its slots; plain ones where none are."""
+    """Return the wordings of a relation, or the default ones, and the values of its slots."""
     if relation in wordings:
         return wordings[relation], {}
     for pattern, wording in wordings.items():
@@ -181,12 +180,12 @@ def _wording_of(
 
 
 def _filled(frame: str, values: Mapping[str, str]) -> str:
-    """Fill the slots of a frame, once: braces in a value stay as they are."""
+    """Fill the slots of a frame once; braces in a value are unchanged."""
     return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), frame)
 
 
 @cache
 def _pattern(relation: str) -> re.Pattern[str]:
-    """Read a relation with slots as a pattern."""
+    """Convert a relation with slots to a pattern."""
     parts = enumerate(_NAMED.split(relation))
     return re.compile("".join(f"(?P<{x}>.+)" if i % 2 else re.escape(x) for i, x in parts))

@@ -1,17 +1,17 @@
-"""Six ways to store the same facts, each with other routes by which a deleted one may survive.
+"""Six topologies: ways to store the same facts, which differ in how a deleted fact may survive.
 
 `base`, `alias`, `noise` and `collision` are the topologies of the audit of forgetting (arXiv
-2607.00605, section 4 and appendix A.2); `paraphrase` and `pointer` are the two designs that its
-section 9 asks for.
+2607.00605, section 4 and appendix A.2); `paraphrase` and `pointer` are the two designs proposed in
+its section 9.
 
-- `base`: each fact once, in its own names.
-- `alias`: each fact only under two aliased forms of subject and relation.
-- `noise`: `base` and decoys: other subjects that route to the same objects.
+- `base`: each fact once, with its own names.
+- `alias`: each fact only in two aliased forms of subject and relation.
+- `noise`: `base` and decoys: other subjects that lead to the same objects.
 - `collision`: `base` and near misses: confusable facts with other objects.
-- `paraphrase`: `base` and a paraphrase of each fact (its decoys where it has some), all of them
-  declared as forms of the fact, so that an alias closure catches them at deletion time.
-- `pointer`: each fact once; aliases and paraphrased subjects are pointers to the canonical name and
-  hold no value of their own. The targets are those of `alias`, so that both stores can be compared.
+- `paraphrase`: `base` and a paraphrase of each fact (its decoys if it has any), all declared as
+  forms of the fact, so that an alias closure includes them at deletion time.
+- `pointer`: each fact once; aliases and paraphrased subjects are pointers to the canonical name
+  without a value. The targets are those of `alias`, so that both stores can be compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +35,7 @@ PUBLISHED_TOPOLOGIES: Final = TOPOLOGIES[:4]
 POINTER_RELATIONS: Final = MappingProxyType(
     {"subject": "Canonical Name", "relation": "Canonical Relation"}
 )
-"""Relations of the entries that point from an alias to the name that has the facts."""
+"""Relations of the entries that point from an alias to the name with the facts."""
 
 _FORMS: Final = 2
 _DRAWS: Final = 20
@@ -49,8 +49,8 @@ class AuditDatabase:
     """The store."""
 
     targets: tuple[AuditPrompt, ...]
-    """The facts with their aliases; `prompt_text` is the bare "subject: relation" until a prompt
-    style replaces it."""
+    """The facts with their aliases; `prompt_text` is "subject: relation" until a prompt style
+    replaces it."""
 
 
 def build_topology(table: FactTable, topology: str, *, seed: int = 0) -> AuditDatabase:
@@ -59,17 +59,16 @@ def build_topology(table: FactTable, topology: str, *, seed: int = 0) -> AuditDa
     Args:
         table: The facts, with their aliases, decoys and near misses.
         topology: One of `TOPOLOGIES`.
-        seed: Seed with which near misses are drawn for a table that lists none; without effect
-            elsewhere.
+        seed: Random seed of the near misses for a table that does not list any; not used otherwise.
 
     Returns:
         The database, and its facts as targets: all entries of the four published topologies and of
         `paraphrase`, the alias forms of `pointer`.
 
     Raises:
-        ValueError: If there is no such topology.
-        DataError: If two facts of the table come out as the same entry, or the table is too
-            uniform for near misses.
+        ValueError: If the topology does not exist.
+        DataError: If two facts of the table give the same entry, or the table is too uniform for
+            near misses.
 
     Examples:
         >>> from surface_consistency_build.builders.audit_databases import fact_tables
@@ -88,16 +87,16 @@ def build_topology(table: FactTable, topology: str, *, seed: int = 0) -> AuditDa
 
 
 def make_database(triplets: Iterable[Triplet]) -> Triplets:
-    """Make a database of triplets.
+    """Make a database from triplets.
 
     Args:
-        triplets: The entries, in order; each once.
+        triplets: The distinct entries, in order.
 
     Returns:
         The database.
 
     Raises:
-        DataError: If an entry stands twice, or a part of one is empty.
+        DataError: If an entry occurs twice, or a part of an entry is empty.
 
     Examples:
         >>> len(make_database([Triplet("France", "Capital", "Paris")]))
@@ -110,9 +109,9 @@ def make_database(triplets: Iterable[Triplet]) -> Triplets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """A fact in one of its forms: an entry, and all names of its parts, the canonical one first.
+    """A form of a fact: an entry, and all names of its parts, the canonical name first.
 
-    `base` names the fact of the table that it states or was made from.
+    `base` names the fact of the table that it states or from which it was made.
     """
 
     triplet: Triplet
@@ -122,7 +121,7 @@ class _Form:
     base: str | None
 
     def named(self, subject: str, relation: str) -> "_Form":
-        """Give the same fact under other names of subject and relation."""
+        """Return the same fact with other names of subject and relation."""
         return replace(self, triplet=Triplet(subject, relation, self.triplet.object))
 
 
@@ -132,13 +131,13 @@ def _targets(forms: Iterable[_Form]) -> tuple[AuditPrompt, ...]:
 
 
 def _base(table: FactTable, seed: int) -> Iterator[_Form]:
-    """Each fact in its own names."""
+    """Yield each fact with its own names."""
     for fact in table.facts:
         yield _own_form(table, fact, fact[:2])
 
 
 def _own_form(table: FactTable, fact: Triplet, base: tuple[str, str] | None) -> _Form:
-    """A fact in its own names, with its aliases and the fact that it states or was made from."""
+    """Return a fact with its own names, its aliases, and the fact that it states or is based on."""
     subject, relation, gold = fact
     return _Form(
         triplet=fact,
@@ -150,7 +149,7 @@ def _own_form(table: FactTable, fact: Triplet, base: tuple[str, str] | None) -> 
 
 
 def _alias(table: FactTable, seed: int) -> Iterator[_Form]:
-    """Each fact under two forms of subject and relation."""
+    """Yield each fact in two forms of subject and relation."""
     for fact in table.facts:
         subject, relation, gold = fact
         subjects = _two_forms(
@@ -163,7 +162,7 @@ def _alias(table: FactTable, seed: int) -> Iterator[_Form]:
 
 
 def _two_forms(names: tuple[str, ...], *, avoid: str | None = None) -> list[str]:
-    """Take the first two names; a name that is the object would give it away and is replaced."""
+    """Return the first two names; a name that is the object would reveal it and is replaced."""
     spare = [name for name in names[_FORMS:] if folded(name) != avoid]
     forms = []
     for name in names[:_FORMS]:
@@ -175,28 +174,28 @@ def _two_forms(names: tuple[str, ...], *, avoid: str | None = None) -> list[str]
 
 
 def _noise(table: FactTable, seed: int) -> Iterator[_Form]:
-    """The facts and decoys that route to their objects."""
+    """Yield the facts, and decoys that lead to their objects."""
     yield from _base(table, seed)
     yield from _related(table, table.noise or tuple(map(_decoy, table.facts)))
 
 
 def _decoy(fact: Triplet) -> RelatedFact:
-    """Make a decoy for a fact of a table that lists none."""
+    """Make a decoy for a fact of a table without decoys."""
     subject, relation, gold = fact
     decoy = Triplet(f"Encyclopedia article on {subject}", f"{relation} Mentioned", gold)
     return RelatedFact(triplet=decoy, near=(subject, relation))
 
 
 def _collision(table: FactTable, seed: int) -> Iterator[_Form]:
-    """The facts and near misses with other objects."""
+    """Yield the facts, and near misses with other objects."""
     yield from _base(table, seed)
     yield from _related(table, table.collision or _near_misses(table, seed))
 
 
 def _near_misses(table: FactTable, seed: int) -> tuple[RelatedFact, ...]:
-    """Make a near miss for each fact of a table that lists none: another subject's object.
+    """Make a near miss for each fact of a table without near misses: another subject's object.
 
-    Facts of one subject and relation may have one near miss between them.
+    Facts of the same subject and relation may share a near miss.
     """
     generator = np.random.default_rng(seed)
     by_relation: dict[str, list[Triplet]] = {}
@@ -217,10 +216,10 @@ def _near_misses(table: FactTable, seed: int) -> tuple[RelatedFact, ...]:
 def _other_object(
     fact: Triplet, alike: list[Triplet], generator: np.random.Generator
 ) -> Triplet | None:
-    """Draw a fact of the same relation with another subject and object; None if there is none."""
+    """Draw a fact of the same relation with another subject and object; None if not found."""
 
     def differs(other: Triplet) -> bool:
-        """Whether both parts differ."""
+        """Return whether both parts differ."""
         return other.subject != fact.subject and folded(other.object) != folded(fact.object)
 
     for _ in range(_DRAWS):
@@ -232,18 +231,18 @@ def _other_object(
 
 
 def _related(table: FactTable, related: tuple[RelatedFact, ...]) -> Iterator[_Form]:
-    """Facts beside the table's own, with the aliases that hold of them."""
+    """Yield related facts of a table, with the aliases that apply to them."""
     if not related:
         raise DataError(
-            f"table {table.name!r} lists no near misses and none can be drawn: no relation has two "
-            "subjects with different objects; add a collision.tsv"
+            f"table {table.name!r} lists no near misses and none can be drawn, because no relation "
+            "has two subjects with different objects; add a collision.tsv"
         )
     for item in related:
         yield _own_form(table, item.triplet, item.near)
 
 
 def _paraphrase(table: FactTable, seed: int) -> Iterator[_Form]:
-    """The facts and their paraphrases, each a form of the other."""
+    """Yield the facts and their paraphrases as forms of one fact."""
     for fact in table.facts:
         own = _own_form(table, fact, fact[:2])
         spoken = _paraphrases(table, fact)
@@ -257,7 +256,7 @@ def _paraphrase(table: FactTable, seed: int) -> Iterator[_Form]:
 
 
 def _paraphrases(table: FactTable, fact: Triplet) -> list[tuple[str, str]]:
-    """Subjects and relations that say the same; the fact as a name of its own where none are."""
+    """Return the table's paraphrased subjects and relations, or one made from the fact."""
     listed = [
         (item.triplet.subject, item.triplet.relation)
         for item in table.noise
@@ -267,7 +266,7 @@ def _paraphrases(table: FactTable, fact: Triplet) -> list[tuple[str, str]]:
 
 
 def _pointer(table: FactTable) -> AuditDatabase:
-    """The facts once, pointers to them, and their alias forms as targets."""
+    """Return the facts once, pointers to them, and their alias forms as targets."""
     pointers: dict[Triplet, None] = {}
     for fact in table.facts:
         own = _own_form(table, fact, fact[:2])
@@ -282,9 +281,9 @@ def _pointer(table: FactTable) -> AuditDatabase:
 
 
 def _target(form: _Form, number: int) -> AuditPrompt:
-    """Make the target of a fact; names of the subject are no aliases of the object.
+    """Make the target of a fact; names of the subject are not aliases of the object.
 
-    An object alias that is a name of the subject would let a model pass by echoing its prompt.
+    With an object alias that is a name of the subject, repeating the prompt would be correct.
     """
     subject, relation, gold = form.triplet
     spoken = {token_key(name) for name in (subject, *form.subjects)}
@@ -305,7 +304,7 @@ def _target(form: _Form, number: int) -> AuditPrompt:
 
 
 def _others(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave a name out of its aliases."""
+    """Remove a name from its aliases."""
     return tuple(alias for alias in names if alias != name)
 
 

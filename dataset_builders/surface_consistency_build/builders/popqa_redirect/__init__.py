@@ -1,1 +1,1 @@
-"""PopQA's questions under the redirects of their subjects, from PopQA's rows and local dumps."""
+"""Build PopQA's questions with their subjects' redirects, from PopQA's rows and local dumps."""

@@ -1,7 +1,7 @@
 """Builder of PopQA with redirects: the preliminary experiment of RedirectQA (appendix B.1).
 
-Facts, canonical names and accepted answers are PopQA's own; the redirects of their subjects come
-from a folder of dumps.
+Facts, canonical names and accepted answers are those of PopQA; the redirects of their subjects are
+taken from a folder of dumps.
 """
 
 import warnings
@@ -27,7 +27,7 @@ class PopQAConfig(BuildConfig):
     """The wordings of the questions."""
 
     settings: PopQASettings = field(default_factory=PopQASettings)
-    """How PopQA is augmented."""
+    """Settings for augmenting PopQA."""
 
     templates: tuple[str, ...] = ("original",)
     """Question templates."""
@@ -57,12 +57,12 @@ class PopQARedirectBuilder(DumpsBuilder):
 
     @property
     def wiki(self) -> WikiConfig:
-        """The configuration of the wiki, with the question templates of this one."""
+        """The configuration of the wiki, with the question templates of this configuration."""
         wordings = {"question_templates": self.config.templates}
         return self.plan.config.model_copy(update=wordings)
 
     def own_options(self) -> dict[str, JsonValue]:
-        """List what is known of PopQA's rows."""
+        """Return the source and revision of PopQA's rows."""
         source = self.popqa.source
         return {
             "popqa": Path(source.id).name if Path(source.id).exists() else source.id,
@@ -98,5 +98,5 @@ class PopQARedirectBuilder(DumpsBuilder):
         )
 
     def card(self) -> CardText:
-        """Write the card's text; see `RowsBuilder.card`."""
+        """Return the card's text; see `RowsBuilder.card`."""
         return popqa_redirect_card()

@@ -1,1 +1,1 @@
-"""RedirectQA in the release's columns, from any source that the loader reads."""
+"""Builder classes of RedirectQA in the release's columns."""

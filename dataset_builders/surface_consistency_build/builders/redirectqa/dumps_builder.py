@@ -1,7 +1,7 @@
 """Builder of RedirectQA from local dump files of Wikipedia and Wikidata.
 
-The source is a folder of dumps under the names by which Wikimedia publishes them. The
-configurations are the two releases of RedirectQA, and other wikis.
+The source is a folder of dumps with their published names. The configurations are the two releases
+of RedirectQA, and other wikis.
 """
 
 from pathlib import Path
@@ -46,5 +46,5 @@ class RedirectQADumpsBuilder(DumpsBuilder):
         return {"triples": settings.triples, "unambiguous": settings.unambiguous}
 
     def card(self) -> CardText:
-        """Write the card's text; see `RowsBuilder.card`."""
+        """Return the card's text; see `RowsBuilder.card`."""
         return redirectqa_card((self.plan.config.language,))

@@ -7,7 +7,7 @@ from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 
 
 class RedirectQABuilder(SourceBuilder):
-    """Rows of RedirectQA, checked by `load_redirectqa` and written as they are."""
+    """Rows of RedirectQA, validated by `load_redirectqa` and written unchanged."""
 
     NAME = "redirectqa"
     record = BuiltRow
@@ -19,5 +19,5 @@ class RedirectQABuilder(SourceBuilder):
         self._language = load_redirectqa(self.config.source, split=self.split).language
 
     def base_card(self) -> CardText:
-        """Write the card's text; see `SourceBuilder.base_card`."""
+        """Return the card's text; see `SourceBuilder.base_card`."""
         return redirectqa_card((self._language,) if self._language else ())

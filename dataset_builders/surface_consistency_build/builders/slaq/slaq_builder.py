@@ -12,8 +12,8 @@ from surface_consistency_build.cards.dataset_card import CardText, slaq_card
 
 _HALVES = {
     "all": "All topics.",
-    "popular": "Of each category the half with more page views.",
-    "obscure": "Of each category the half with fewer page views.",
+    "popular": "The half of each category with more page views.",
+    "obscure": "The half of each category with fewer page views.",
 }
 
 
@@ -24,11 +24,11 @@ def _flag(value: object) -> int | None:
 
 
 class SlaqBuilder(SourceBuilder):
-    """Topics of SLAQ, checked by `load_slaq` and written as they are."""
+    """Topics of SLAQ, validated by `load_slaq` and written unchanged."""
 
     NAME = "slaq"
     record = SlaqRow
-    READERS = {  # noqa: RUF012 - of the class
+    READERS = {  # noqa: RUF012 - constant of the class
         "Pageviews": views_of,
         **{f"ShortQ{number}_Entity": _flag for number in range(1, 6)},
     }
@@ -45,8 +45,8 @@ class SlaqBuilder(SourceBuilder):
         self._topics = {topic.topic for topic in topics if half in ("all", topic.popularity)}
         if not self._topics:
             raise DataError(
-                f"{self.config.source} has no topic in the {half} half; page views are needed, "
-                "and two topics of a category"
+                f"{self.config.source} has no topic in the {half} half; it needs page views, and "
+                "two topics per category"
             )
 
     def rows(self) -> Iterator[Row]:
@@ -55,5 +55,5 @@ class SlaqBuilder(SourceBuilder):
         return (row for row in super().rows() if row[name].strip() in self._topics)
 
     def base_card(self) -> CardText:
-        """Write the card's text; see `SourceBuilder.base_card`."""
+        """Return the card's text; see `SourceBuilder.base_card`."""
         return slaq_card()

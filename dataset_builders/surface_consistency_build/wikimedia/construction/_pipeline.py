@@ -1,4 +1,4 @@
-"""Steps in their order, each done once for what it depends on."""
+"""The order of the build steps; the result of each step is stored and reused."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,12 +42,12 @@ _ARTICLES_OF_ENTITIES = """
 
 
 Run = Callable[..., list[StepCount]]
-"""Takes the connection, then the settings of its step by name."""
+"""Function of a step: receives the connection, and the settings of the step as keywords."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step and what it depends on."""
+    """One step and its inputs."""
 
     name: str
     """Name of its marker."""
@@ -56,17 +56,17 @@ class Step:
     """Tables that it reads."""
 
     makes: Sequence[str]
-    """Tables that it makes."""
+    """Tables that it creates."""
 
     run: Run
     """The step."""
 
     settings: Mapping[str, object] = field(default_factory=dict)
-    """Options of the step; values that JSON can hold."""
+    """Options of the step, as JSON values."""
 
 
 class Pipeline:
-    """Runs steps over staged tables, and keeps each result in a folder."""
+    """Runs steps over staged tables, and stores each result in a folder."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Pipeline:
             self._digests["pages"] = digest_of("pages", {}, made_of)
 
     def run(self, step: Step) -> None:
-        """Do a step, unless its results are there, and show them as tables."""
+        """Run a step, unless its results exist, and create views of them."""
         self._tracker.begin(step.name)
         results = [f"{step.name}.{table}" for table in step.makes]
         digest = self.digest(step)
@@ -108,12 +108,12 @@ class Pipeline:
         self._tracker.end_step()
 
     def digest(self, step: Step) -> str:
-        """Tell what a step's results are made from; what it reads must have been made."""
+        """Return the digest of a step's inputs and settings; its input tables must exist."""
         inputs = [self._digests[table] for table in step.reads]
         return digest_of(f"{step.name} v{_VERSION}", step.settings, inputs)
 
     def _made(self, step: Step, parts: Mapping[str, Path]) -> list[StepCount]:
-        """Do a step, and write its tables."""
+        """Run a step, and write its tables."""
         counts = step.run(self.connection, **step.settings)
         for table, part in zip(step.makes, parts.values(), strict=True):
             self.connection.execute(
@@ -124,7 +124,7 @@ class Pipeline:
 
     @property
     def counts(self) -> Iterator[StepCount]:
-        """What the steps took in and passed on."""
+        """Rows in and out of the steps."""
         return (count for marker in self.markers.values() for count in marker.counts)
 
 
@@ -141,7 +141,7 @@ def _source(table: str, files: Sequence[Path]) -> str:
 
 
 def article_steps() -> tuple[Step, ...]:
-    """List the steps that depend on the dumps alone."""
+    """List the steps that depend only on the dumps."""
     pages = ("pages", "page_props")
     return (
         Step("01_views", ("views", "pages"), ("page_views",), sum_views),
@@ -176,7 +176,7 @@ def fact_steps(
 def surface_steps(
     config: WikiConfig, *, category_cap: int | None, seed: int, pair: Run
 ) -> tuple[Step, ...]:
-    """List the steps that give the facts their surface forms; `pair` pairs facts with them."""
+    """List the steps that find the surface forms of the facts; `pair` pairs facts with them."""
     labels = {"labels": list(config.labels)}
     balanced = {"category_cap": category_cap, "seed": seed}
     known = ("sample", "resolved", "categories")
@@ -201,7 +201,7 @@ def naming_step(config: WikiConfig) -> Step:
 
 
 def rows_step(config: WikiConfig, *more: str, **settings: object) -> Step:
-    """Describe what the rows depend on: the tables of every build, and `more`."""
+    """Describe the inputs of the rows: the tables of every build, and `more`."""
     return Step(
         "12_rows",
         ("sample", "balanced", "articles", "surfaces", "page_views", *more),

@@ -1,4 +1,4 @@
-"""The folder of a build: for one at a time, each result with a marker of what it is made from."""
+"""Work folder of a build: a lock, and results with markers of their inputs."""
 
 import hashlib
 import json
@@ -24,10 +24,11 @@ _N_PROBES: Final = 256
 
 
 def file_digest(path: Path) -> str:
-    """Tell a file by its content; dumps are too large to be read whole for a name.
+    """Return a digest of a file's content; large files are read in part.
 
-    Files up to 64 MiB are read whole. Of larger ones the size counts, with the first and last MiB
-    and 256 blocks of 64 KiB spread evenly between: a dump of another date differs in all of these.
+    Files up to 64 MiB are read completely. For larger files the digest includes the size, the first
+    and last MiB, and 256 blocks of 64 KiB at equal distances: a dump of another date differs in all
+    of these.
     """
     size = path.stat().st_size
     with path.open("rb") as content:
@@ -44,49 +45,50 @@ def file_digest(path: Path) -> str:
 
 
 def digest_of(name: str, settings: Mapping[str, object], inputs: Sequence[str]) -> str:
-    """Tell a result by its maker, its settings (values of JSON) and the digests of its inputs."""
+    """Return a digest of a step's name, settings (JSON values) and the digests of its inputs."""
     content = json.dumps([name, settings, list(inputs)], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(content.encode("ascii")).hexdigest()
 
 
 @contextmanager
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder and keep it for one build; the lock ends with the process, the files stay."""
+    """Create a folder and lock it for one build; the lock ends with the process."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
 
-    def held(owner: str) -> RunError:
-        """Say who uses the folder."""
+    def in_use(owner: str) -> RunError:
+        """Return the error for a folder that another build uses."""
         return RunError(
             f"another build ({owner}) uses the work folder {place}; wait for it to end, or choose "
             "another folder"
         )
 
-    with FileLock(place / ".lock", held):
+    with FileLock(place / ".lock", in_use):
         yield place
 
 
 class Marker(Record):
-    """What stands beside finished results."""
+    """Marker file of finished results."""
 
     digest: str
-    """What they were made from."""
+    """Digest of their inputs."""
 
     files: dict[str, int]
     """Name and size of each result."""
 
     counts: Items[StepCount]
-    """What went in and out."""
+    """Rows in and out."""
 
     seconds: float
-    """How long it took."""
+    """Duration."""
 
 
 class Checkpoints:
-    """Finished results of one folder.
+    """Finished results in a folder.
 
-    A result counts only with its marker, which is written last; files without one are overwritten,
-    and what a killed process left half-written goes. So one process at a time uses a folder.
+    A result is valid only with its marker, which is written last. Files without a marker are
+    overwritten, and incomplete files of a killed process are deleted, so only one process at a time
+    may use a folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -94,14 +96,14 @@ class Checkpoints:
         for part in folder.glob(".*.part"):
             part.unlink(missing_ok=True)
         self.folder = folder
-        """Where results go."""
+        """Folder of the results."""
 
     def path(self, name: str) -> Path:
-        """Name the file of a result."""
+        """Return the path of a result."""
         return self.folder / f"{name}.parquet"
 
     def find(self, name: str, digest: str) -> Marker | None:
-        """Find the marker of finished results; None if they are lost or of other inputs."""
+        """Return the marker of finished results; None if they are missing or have other inputs."""
         try:
             text = (self.folder / f"{name}.done.json").read_bytes()
             marker = Marker.model_validate_json(text)
@@ -120,7 +122,7 @@ class Checkpoints:
         results: Sequence[str],
         work: Callable[[dict[str, Path]], Sequence[StepCount]],
     ) -> Marker:
-        """Let `work` write each result to the path that it is given, and mark them as finished."""
+        """Call `work`, which writes each result to its path, and mark the results as finished."""
         (self.folder / f"{name}.done.json").unlink(missing_ok=True)
         parts = {result: self.folder / f".{result}.parquet.part" for result in results}
         start = time.perf_counter()

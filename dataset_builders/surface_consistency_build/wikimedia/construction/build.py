@@ -1,4 +1,4 @@
-"""RedirectQA from dumps: the steps in their order, from what is staged to rows."""
+"""Build RedirectQA from dumps: run the steps in order, from staged tables to rows."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ from surface_consistency_build.wikimedia.construction.progress import (
 )
 from surface_consistency_build.wikimedia.construction.rows import (
     BuiltRow,
-    asked_facts,
     checked_row,
+    kept_facts,
     subject_rows,
 )
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, StagedTables, stage
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
     import duckdb
 
 CATEGORY_CAP = 1_000
-"""Surface instances at which a category counts as over-represented: the largest categories of the
-release hold about that many, and it holds about 30,000 instances."""
+"""Number of surface instances above which a category is over-represented. The largest categories of
+the release have about as many; the release has about 30,000 instances."""
 
 _MAY_BE_EMPTY = frozenset({"read page_props", "names"})
 
 
 class BuildResources(TypedDict, total=False):
-    """What a build may use, and what it takes; nothing here changes a row of whole dumps."""
+    """Resources of a build and handling of damaged dumps; no effect on rows of complete dumps."""
 
     memory_limit: str
-    """Memory for DuckDB, "2GB" by default; beyond it spills to the work folder."""
+    """Memory for DuckDB, "2GB" by default; further data spill to the work folder."""
 
     threads: int | None
-    """Threads for reading and for DuckDB; as many as there are processors by default."""
+    """Number of threads for reading and for DuckDB; by default the number of processors."""
 
     allow_truncated: bool
-    """Whether a dump that ends early counts as far as it goes, with a warning; False by default."""
+    """Whether a dump that ends early is read up to that place, with a warning; False by default."""
 
     require_end_mark: bool
-    """Whether a plain dump of which nothing tells that it is whole is refused; False by default."""
+    """Whether an uncompressed dump without an end marker is rejected; False by default."""
 
     progress: BuildHook | None
     """Called as dumps are read and before each step."""
@@ -67,34 +67,34 @@ class BuildResult:
     """A finished build."""
 
     path: Path
-    """The rows, one Parquet file in the work folder; its name tells its inputs and settings, so a
-    later build with others does not replace it."""
+    """The rows, one Parquet file in the work folder; its name has a digest of inputs and settings,
+    so a later build with others does not replace it."""
 
     attrition: tuple[StepCount, ...]
-    """What each dump and step took in, passed on and left out, in order."""
+    """Rows that each dump and step read, kept and excluded, in order."""
 
     n_triples: int
     """Facts."""
 
     n_redirect_instances: int
-    """Facts under a redirect's name: the pairs of the consistency analysis."""
+    """Facts with a redirect's name: the pairs of the consistency analysis."""
 
     n_rows: int
-    """Rows: instances, canonical ones included, times question templates."""
+    """Number of rows: instances, including canonical ones, times question templates."""
 
     seconds: Mapping[str, float]
-    """Seconds that each dump or step took when it was made; earlier starts included."""
+    """Seconds of each dump or step when it was made; includes earlier starts."""
 
     @property
     def n_instances(self) -> int:
-        """Surface instances, canonical ones included."""
+        """Number of surface instances, including canonical ones."""
         return self.n_triples + self.n_redirect_instances
 
     def rows(self) -> Iterator[BuiltRow]:
-        """Read the rows, each checked against its record.
+        """Read and validate the rows.
 
         Yields:
-            The rows, ordered by fact; canonical before redirects, wordings together.
+            The rows, ordered by fact; canonical before redirects, wordings of a name together.
         """
         return read_parquet(self.path, BuiltRow)
 
@@ -113,32 +113,32 @@ def build_redirectqa(
     """Build RedirectQA (RedirectQA section 2.3) from dumps of one wiki and of Wikidata.
 
     Each dump is read once into Parquet files in the work folder, then the steps run over them in
-    DuckDB. A build that was killed goes on after the last finished dump or step; one with other
-    settings redoes only what depends on them. The same dumps, settings and seed give the same
-    bytes, whatever the number of threads.
+    DuckDB. A stopped build resumes after the last finished dump or step; a build with other
+    settings repeats only the steps that depend on them. The same dumps, settings and seed give the
+    same bytes, whatever the number of threads.
 
-    A question accepts every right object that Wikidata has for its subject and relation, by each of
-    its names: label, title, aliases, and redirects in the wanted categories.
+    A question accepts all correct objects in Wikidata for its subject and relation, with all their
+    names: label, title, aliases, and redirects in the wanted categories.
 
     Args:
-        dumps: The files; `find_dumps` looks for them in a folder.
-        work: Folder for what is staged and for the steps' results; one build at a time.
-        config: The wiki: its configuration, or what `load_wiki` takes.
-        triples: Candidate triples that are drawn.
+        dumps: The files; `find_dumps` finds them in a folder.
+        work: Folder for the staged tables and the steps' results; one build at a time.
+        config: Configuration of the wiki, or an argument of `load_wiki`.
+        triples: Number of candidate triples to draw.
         seed: Seed of the draws.
-        category_cap: Instances at which a category is down-sampled; None for no balancing. See
-            `steps.balance`.
-        unambiguous: Whose canonical surface form must be that of one entity alone.
-        resources: Memory and threads, which dumps are taken, and who hears of progress:
+        category_cap: Number of instances above which a category is down-sampled; None for no
+            balancing. See `steps.balance`.
+        unambiguous: Entities whose canonical surface form must be unique to one entity.
+        resources: Memory and threads, handling of damaged dumps, and hook for progress:
             `BuildResources`.
 
     Returns:
         The rows, and a description of the excluded rows.
 
     Raises:
-        SourceNotFoundError: If a dump is not there.
-        DataError: If a dump is broken, or not the table it should be.
-        DataError: If the steps leave no rows.
+        SourceNotFoundError: If a dump is missing.
+        DataError: If a dump is damaged or contains another table.
+        DataError: If no rows remain after the steps.
         RunError: If another build uses the work folder.
         ValueError: If an option is out of its range, or `dumps` lacks Wikidata or redirects.
     """
@@ -161,14 +161,14 @@ def build_redirectqa(
         steps_folder="steps",
         last=_pipeline.rows_step(config, "entity_names", "right_answers"),
         rows=lambda connection: (
-            row for fact in asked_facts(connection) for row in subject_rows(fact, config)
+            row for fact in kept_facts(connection) for row in subject_rows(fact, config)
         ),
         **resources,
     )
 
 
 def _check_options(triples: int, category_cap: int | None, threads: int | None) -> None:
-    """Refuse options out of their range."""
+    """Reject options out of their range."""
     if triples < 1:
         raise ValueError(f"triples must be at least 1, got {triples}")
     if category_cap is not None and category_cap < 1:
@@ -181,13 +181,13 @@ def _check_options(triples: int, category_cap: int | None, threads: int | None) 
 
 
 def check_dumps(dumps: DumpFiles, *, facts_too: bool) -> None:
-    """Refuse files that cannot make a build, of facts too or of redirects alone."""
+    """Check that the files suffice for a build, of facts and redirects or of redirects only."""
     if not dumps.pages_articles and (dumps.page is None or dumps.redirect is None):
         raise ValueError("dumps must give `page` and `redirect`, or `pages_articles`")
     if dumps.wikidata is None:
         raise ValueError("dumps must give `wikidata`")
     if facts_too and not dumps.pageviews:
-        raise ValueError("dumps must give `pageviews`: pages without views are left out")
+        raise ValueError("dumps must give `pageviews`: pages without views are excluded")
     dumps.check_paths()
 
 
@@ -202,10 +202,10 @@ def run_build(
     rows: "Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]]",
     **resources: Unpack[BuildResources],
 ) -> BuildResult:
-    """Do what is left to do of a build: read the dumps, run its steps, write its rows.
+    """Run the unfinished parts of a build: read the dumps, run the steps, write the rows.
 
-    The steps' results lie in the subfolder `steps_folder`; `rows` makes the rows from their tables,
-    and `last` says what those depend on.
+    The steps' results are stored in the subfolder `steps_folder`; `rows` makes the rows from their
+    tables, and `last` describes the inputs of the rows.
     """
     threads = resources.get("threads")
     memory_limit = resources.get("memory_limit", "2GB")
@@ -236,7 +236,7 @@ def _finished(
     last: _pipeline.Step,
     rows: Callable[[], Iterator[BuiltRow]],
 ) -> BuildResult:
-    """Write the rows, unless they are there, and sum the build up."""
+    """Write the rows, unless they exist, and return the summary of the build."""
     n_triples = count_of(pipeline.connection, "(SELECT DISTINCT triplet_id FROM balanced)")
     n_redirects = count_of(pipeline.connection, "balanced")
     counts = (*staged.counts, *pipeline.counts)
@@ -267,7 +267,7 @@ def _finished(
 
 
 def _empty_message(counts: tuple[StepCount, ...]) -> str:
-    """Say where the rows went."""
+    """Return the error for a build without rows, with the step that excluded the last ones."""
     emptied = (
         count
         for count in counts
@@ -277,9 +277,9 @@ def _empty_message(counts: tuple[StepCount, ...]) -> str:
         and count.unit != END_MARKED
     )
     last = next(emptied, None)
-    where = "no dump held a row for them" if last is None else f"step {last.step!r} left none"
+    where = "no dump has rows for them" if last is None else f"step {last.step!r} kept none"
     reason = f": {last.reason}" if last is not None and last.reason else ""
     return (
-        f"the build has no rows; {where}{reason}. Check that all dumps are of the configured wiki "
-        "and of about the same date"
+        f"the build has no rows; {where}{reason}. Check that all dumps belong to the configured "
+        "wiki and have about the same date"
     )

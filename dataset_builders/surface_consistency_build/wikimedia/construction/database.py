@@ -1,4 +1,4 @@
-"""The tables of a build: an embedded DuckDB that spills to the disk, and Arrow batches."""
+"""DuckDB database and Arrow tables of a build."""
 
 import os
 import shutil
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 def open_database(
     folder: str | os.PathLike[str], *, memory_limit: str = "2GB", threads: int | None = None
 ) -> "Iterator[duckdb.DuckDBPyConnection]":
-    """Open a database in memory that goes on in a folder when memory ends.
+    """Open a database in memory that spills to a folder when the memory limit is reached.
 
     Args:
-        folder: Where to spill; the subfolder `spill` is made, and removed afterwards.
+        folder: Folder for spilled data; the subfolder `spill` is created, and removed afterwards.
         memory_limit: Memory for DuckDB, such as "2GB".
-        threads: Its threads; as many as there are processors when None.
+        threads: Number of its threads; None for the number of processors.
 
     Yields:
         The connection.
 
     Raises:
-        ValueError: If `memory_limit` is no size.
-        SurfaceConsistencyError: If the memory is not enough for what is done.
+        ValueError: If `memory_limit` is not a size.
+        SurfaceConsistencyError: If the memory is not sufficient.
     """
-    # Slow to import, and not needed to plan a build.
+    # The import is slow, and planning a build does not need it.
     import duckdb
 
     spill = Path(folder) / "spill"
@@ -108,34 +108,34 @@ def keep_rows(
     unit: str,
     columns: str,
 ) -> list[StepCount]:
-    """Make a table of the rows for which no reason to go holds, and count the others.
+    """Create a table of the rows to which no reason for exclusion applies, and count the others.
 
     Args:
         connection: The database.
-        table: The table to make.
-        query: A query whose rows are judged.
-        reasons: Why rows go, to the SQL condition for it over the query's columns; the first that
-            holds counts; NULL counts as false.
+        table: Name of the table to create.
+        query: Query that returns the rows.
+        reasons: Reason for exclusion to an SQL condition over the query's columns; the first
+            condition that is true counts; NULL counts as false.
         step: Name of the step.
-        unit: What the rows are.
+        unit: Unit of the rows.
         columns: Columns of the table, as in SELECT.
 
     Returns:
-        One count a reason that held; one without a reason when none did.
+        One count per reason with rows, or else one count without a reason.
     """
     cases = " ".join(f"WHEN {test} THEN {place}" for place, test in enumerate(reasons.values()))
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE judged AS "
+        f"CREATE OR REPLACE TEMP TABLE checked_rows AS "
         f"SELECT {columns}, (CASE {cases} END)::UTINYINT AS reason FROM ({query})"
     )
     n_by_reason = dict(
-        connection.execute("SELECT reason, count(*) FROM judged GROUP BY reason").fetchall()
+        connection.execute("SELECT reason, count(*) FROM checked_rows GROUP BY reason").fetchall()
     )
     connection.execute(
         f"CREATE OR REPLACE TABLE {table} AS "
-        "SELECT * EXCLUDE (reason) FROM judged WHERE reason IS NULL"
+        "SELECT * EXCLUDE (reason) FROM checked_rows WHERE reason IS NULL"
     )
-    connection.execute("DROP TABLE judged")
+    connection.execute("DROP TABLE checked_rows")
     rows_out = n_by_reason.pop(None, 0)
     rows_in = rows_out + sum(n_by_reason.values())
     removed = {list(reasons)[place]: n_rows for place, n_rows in sorted(n_by_reason.items())}
@@ -143,7 +143,7 @@ def keep_rows(
 
 
 _GROUP_ROWS = 1 << 18
-# What `surface_from_title` may change: a parenthesis at the end, and white space of any script.
+# `surface_from_title` changes a parenthesis at the end, and white space of any script.
 _SPECIAL = (
     r"\)$|^ | $|[\x00-\x1f\x7f-\xa0\x{1680}\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}\x{3000}]"
 )
@@ -176,12 +176,12 @@ class Tally:
         self.removed: dict[str, int] = {}
 
     def drop(self, reason: str, n_rows: int) -> None:
-        """Count rows that go."""
+        """Count dropped rows."""
         self.removed[reason] = self.removed.get(reason, 0) + n_rows
 
 
 class TableWriter:
-    """Parquet in row groups of even size, whatever the size of the batches."""
+    """Writes Parquet in row groups of equal size, whatever the size of the batches."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
@@ -192,14 +192,14 @@ class TableWriter:
         self._n_rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows in."""
+        """Add rows."""
         self._batches.append(batch)
         self._n_rows += batch.num_rows
         if self._n_rows >= _GROUP_ROWS:
             self._flush()
 
     def _flush(self) -> None:
-        """Write what was taken in."""
+        """Write the rows in memory."""
         if self._batches:
             self._writer.write_table(
                 pa.Table.from_batches(self._batches, self._schema), _GROUP_ROWS
@@ -231,7 +231,7 @@ def text_column(
 
 
 def surfaces_of(titles: pa.Array) -> pa.Array:
-    """Apply `surface_from_title` to a column; one by one only where more than "_" is at stake."""
+    """Apply `surface_from_title` to a column; loop only over titles with special characters."""
     plain = pc.replace_substring(titles, "_", " ")
     special = pc.fill_null(pc.match_substring_regex(plain, _SPECIAL), False)
     if not pc.any(special).as_py():
@@ -241,7 +241,7 @@ def surfaces_of(titles: pa.Array) -> pa.Array:
 
 
 def batch_of(columns: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Put columns in the order and the types of a schema."""
+    """Return columns in the order and the types of a schema."""
     arrays = [columns[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -1,4 +1,4 @@
-"""The dump files of a build: their published names, those that a folder has, and those missing."""
+"""Find the dump files of a build in a folder, and list the missing ones."""
 
 import os
 import re
@@ -12,8 +12,8 @@ from surface_consistency_build.wikimedia.sql import read_create_table
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 
 Route = Literal["sql", "xml", "uncategorised"]
-"""Where redirects and their categories come from: the SQL tables, the pages' text, or the SQL
-tables without categories."""
+"""Source of redirects and their categories: the SQL tables, the pages' text, or the SQL tables
+without categories."""
 _PACKED: Final = r"(?:\.gz|\.bz2)?"
 _TABLES: Final = ("page", "page_props", "redirect", "linktarget", "categorylinks")
 _EXPORT: Final = (
@@ -28,9 +28,9 @@ _MONTH: Final = re.compile(r"\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?", re
 class DumpFiles:
     """The files that a build reads.
 
-    By the SQL tables it needs `page`, `redirect` and, unless redirects are uncategorised,
-    `categorylinks` (with `linktarget` for dumps of 2025 and later). By the pages' text it needs
-    `pages_articles`; `page` and `page_props` are used where given.
+    The route of the SQL tables needs `page`, `redirect` and, unless redirects are uncategorised,
+    `categorylinks` (with `linktarget` for dumps of 2025 and later). The route of the pages' text
+    needs `pages_articles`; `page` and `page_props` are used if given.
     """
 
     wikidata: Path | None
@@ -73,35 +73,36 @@ class DumpFiles:
         return tuple(path for path in single if path is not None)
 
     def check_paths(self) -> None:
-        """Refuse files that are not there, and two of one name.
+        """Check that the files exist and have distinct names.
 
         Raises:
-            SourceNotFoundError: If one is missing; names each.
-            ValueError: If two files of the views or the text have one name, packed or not.
+            SourceNotFoundError: If files are missing; the message lists them.
+            ValueError: If two files of the views or the text have the same name without the suffix
+                of compression.
         """
         names: dict[str, Path] = {}
         for path in (*self.pages_articles, *self.pageviews):
             name = dump_name(path)
             if name in names:
                 raise ValueError(
-                    f"two dumps are called {name} ({names[name]} and {path}); give each once"
+                    f"two dumps have the name {name} ({names[name]} and {path}); give one"
                 )
             names[name] = path
         missing = [str(path) for path in self.paths if not path.is_file()]
         if missing:
             raise SourceNotFoundError(
-                f"there is no dump {', '.join(missing)}; fetch it or give its path"
+                f"dump {', '.join(missing)} not found; download it or give its path"
             )
 
 
 def dump_name(path: Path) -> str:
-    """Name a dump after its file, without what says how it is packed.
+    """Return the file name of a dump without the suffixes of compression and of XML.
 
     Args:
         path: The file.
 
     Returns:
-        The name; parts of one export have different ones.
+        The name; parts of one export have different names.
 
     Examples:
         >>> dump_name(Path("enwiki-20260101-pages-articles11.xml-p1p41242.bz2"))
@@ -113,7 +114,7 @@ def dump_name(path: Path) -> str:
 
 
 def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:
-    """Find a wiki's own files of the newest date, by the field of `DumpFiles` that they fill."""
+    """Find a wiki's files of the newest date, by field of `DumpFiles`."""
     pattern = re.compile(
         rf"{re.escape(wiki)}-(\d{{8}}|latest)-(?:({'|'.join(_TABLES)})\.sql|{_EXPORT}){_PACKED}"
     )
@@ -133,7 +134,7 @@ def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:
 
 
 def table_date(tables: Mapping[str, Sequence[Path]], wiki: str) -> str | None:
-    """Tell the date of what `wiki_tables` found: "YYYYMMDD", "latest", or None for no files."""
+    """Return the date of files from `wiki_tables`: "YYYYMMDD", "latest", or None without files."""
     paths = [path for files in tables.values() for path in files]
     return paths[0].name.removeprefix(f"{wiki}-").partition("-")[0] if paths else None
 
@@ -146,7 +147,7 @@ def dated_files(names: Iterable[str], wiki: str, role: str) -> list[str]:
 
 
 def _one_export(paths: list[Path]) -> list[Path]:
-    """Choose among exports of the same pages: of one kind, and the whole one rather than parts."""
+    """Select one export of the same pages: one kind, and a complete file rather than parts."""
     kinds: dict[tuple[int, bool], list[Path]] = {}
     for path in paths:
         parts = re.search(_EXPORT, path.name)
@@ -158,7 +159,7 @@ def _one_export(paths: list[Path]) -> list[Path]:
 
 
 def check_months(months: Sequence[str] | None) -> None:
-    """Refuse what is no month or day."""
+    """Check that the texts are months or days."""
     for month in months or ():
         if not _MONTH.fullmatch(month):
             raise ValueError(f"months must be like '202401' (or a day, '20240131'), got {month!r}")
@@ -171,7 +172,7 @@ def pageview_files(names: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def wikidata_file(names: Mapping[str, Path]) -> Path | None:
-    """Find the newest dump of Wikidata; one with a date before one without."""
+    """Find the newest dump of Wikidata; dumps with a date are preferred."""
     pattern = re.compile(rf"(?:latest|wikidata-\d{{8}})-all\.json{_PACKED}|\d{{8}}\.json{_PACKED}")
     dumps = sorted(
         filter(pattern.fullmatch, names), key=lambda name: (re.search(r"\d{8}", name) or [""])[0]
@@ -183,7 +184,7 @@ _SITE: Final = "https://dumps.wikimedia.org"
 _SHOWN: Final = 4
 _MONTHS: Final = tuple(f"2024{month:02}" for month in range(1, 13))
 
-# Packed sizes of the English Wikipedia's dumps of 2024 and 2025, to the order of magnitude.
+# Compressed sizes of the English Wikipedia's dumps of 2024 and 2025, to the order of magnitude.
 _ABOUT_BYTES: Final = {
     "page": 2_300_000_000,
     "page_props": 500_000_000,
@@ -201,28 +202,28 @@ class PlannedDump:
     """One file of a plan."""
 
     role: str
-    """Field of `DumpFiles` that it fills."""
+    """Field of `DumpFiles`."""
 
     name: str
     """Its name; with a placeholder for the date when it is missing."""
 
     path: Path | None
-    """Where it lies; None when it is missing."""
+    """Its path; None if it is missing."""
 
     n_bytes: int | None
-    """Its size; None when it is missing."""
+    """Its size; None if it is missing."""
 
     about_bytes: int | None
-    """Size to expect, to the order of magnitude; None when not known for this wiki."""
+    """Expected size, to the order of magnitude; None if not known for this wiki."""
 
     is_needed: bool
-    """Whether the build cannot do without."""
+    """Whether the build needs it."""
 
     url: str
-    """Folder to fetch it from."""
+    """URL of the folder that contains it."""
 
     other_dates: tuple[str, ...] = ()
-    """Files of the same kind that are there and of another date; only of a missing one."""
+    """Existing files of the same kind with another date; only for a missing file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,42 +231,42 @@ class DumpPlan:
     """The files of a build, found and missing."""
 
     folder: Path
-    """Where was looked."""
+    """The folder that was searched."""
 
     config: WikiConfig
     """The wiki."""
 
     route: Route
-    """Where redirects and their categories come from."""
+    """Source of redirects and their categories."""
 
     dumps: tuple[PlannedDump, ...]
     """The files, in the order in which they are read."""
 
     notes: tuple[str, ...] = ()
-    """What the files that are there decide, and what is lost without those that are not."""
+    """Consequences of the existing files and of the missing ones."""
 
     @property
     def missing(self) -> tuple[PlannedDump, ...]:
-        """Files that are needed and not there."""
+        """Needed files that are missing."""
         return tuple(dump for dump in self.dumps if dump.is_needed and dump.path is None)
 
     @property
     def total_bytes(self) -> int:
-        """Size of the files that are there."""
+        """Size of the existing files."""
         return sum(dump.n_bytes or 0 for dump in self.dumps)
 
     @property
     def about_missing_bytes(self) -> int | None:
-        """Size to expect of the needed files that are missing; None when one is not known."""
+        """Expected size of the needed files that are missing; None if one size is not known."""
         sizes = [dump.about_bytes for dump in self.missing]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     @property
     def files(self) -> DumpFiles:
-        """The files that are there.
+        """The existing files.
 
         Raises:
-            SourceNotFoundError: If a needed one is missing; names each and where to fetch it.
+            SourceNotFoundError: If a needed file is missing; the message lists them with URLs.
         """
         if self.missing:
             n_missing = len(self.missing)
@@ -306,37 +307,36 @@ def find_dumps(
     months: Sequence[str] | None = None,
     needs_views: bool = True,
 ) -> DumpPlan:
-    """Look for the dump files of a build.
+    """Find the dump files of a build.
 
-    Files are known by the names under which Wikimedia publishes them, in the folder or one below;
-    of two of one name the upper one counts.
-    Of several dates of the wiki the newest one is taken for which a `page` table or the pages'
-    text is there, so that tables of different dates do not mix.
+    Files are recognised by their published names, in the folder and its subfolders; of two files
+    with the same name, the one in the upper folder is used. The newest date of the wiki with a
+    `page` table or the pages' text is selected, so that tables of different dates are not mixed.
 
     Args:
-        folder: Where to look.
+        folder: The folder to search.
         wiki: Name of a wiki, file of its configuration, or the configuration.
-        route: Where redirects and their categories come from; None for the SQL tables, unless the
-            wiki has templates or nothing instead of categories, or only the pages' text is there.
-        months: Months of pageviews as "YYYYMM"; None for all that are there, or the twelve of
-            2024 as in the paper if none is. A daily file is left out where its month is there.
-        needs_views: Whether the build cannot do without pageviews; `augment_popqa` can.
+        route: Source of redirects and their categories; None for the SQL tables, unless the wiki
+            has no categories, or only the pages' text exists.
+        months: Months of pageviews as "YYYYMM"; None for all that exist, or for the twelve months
+            of 2024 as in the paper if none exists. A daily file is skipped if the file of its month
+            exists.
+        needs_views: Whether the build needs pageviews; `augment_popqa` does not.
 
     Returns:
-        The plan: what was found, with sizes, and what is missing. Its configuration is without
-        categories if the route is.
+        The plan: existing files with sizes, and missing files. With the route "uncategorised" its
+        configuration has no categories.
 
     Raises:
-        SourceNotFoundError: If there is no such folder or wiki.
-        ValueError: If a month is none, or the wiki has no categories for the route that is asked
-            for.
+        SourceNotFoundError: If the folder or the wiki does not exist.
+        ValueError: If a month is not valid, or the wiki has no categories for the given route.
     """
     check_months(months)
     place = Path(folder)
     if not place.is_dir():
         raise SourceNotFoundError(
-            f"no folder {place}; give the folder that holds the dumps, or make an empty one: "
-            "--plan lists what belongs into it"
+            f"folder {place} not found; give the folder of the dumps, or make an empty one: --plan "
+            "lists the files that it needs"
         )
     config = wiki if isinstance(wiki, WikiConfig) else load_wiki(wiki)
     files = sorted(place.rglob("*"), key=lambda file: (-len(file.parts), file))
@@ -346,7 +346,7 @@ def find_dumps(
     if chosen == "sql" and not config.categories:
         raise ValueError(
             f"the configuration {config.name!r} maps no categories, so the route 'sql' would find "
-            "none; take 'uncategorised', or 'xml' if it has templates"
+            "none; use 'uncategorised', or 'xml' if it has templates"
         )
     if chosen == "uncategorised":
         config = config.model_copy(
@@ -369,45 +369,45 @@ def find_dumps(
 def _notes(
     dumps: Sequence[PlannedDump], route: Route, *, is_default: bool, has_categories: bool
 ) -> Iterable[str]:
-    """Say what follows from the files that are there and those that are not."""
+    """Yield notes on the consequences of existing and missing files."""
     if is_default and route == "xml" and has_categories:
         yield (
-            "route xml, because the category tables are not there and pages-articles is; "
-            "--route sql asks for the tables"
+            "route xml, because pages-articles exists and the category tables do not; --route sql "
+            "needs the tables"
         )
     if any(dump.role == "page_props" and dump.path is None for dump in dumps):
         yield (
-            "without page_props disambiguation pages are not recognised, and articles are "
-            "matched to Wikidata by its own sitelinks alone"
+            "without page_props disambiguation pages are not recognised, and articles are matched "
+            "to Wikidata only by its sitelinks"
         )
     months = [dump for dump in dumps if dump.role == "pageviews" and dump.path is not None]
     plain = [dump.name for dump in months if not dump.name.endswith((".bz2", ".gz"))]
     if plain:
         yield (
-            f"{len(plain)} pageview files are not packed ({plain[0]}); nothing marks their end, so "
-            "that a cut between two lines cannot be told; --require-end-mark refuses them"
+            f"{len(plain)} pageview files are not compressed ({plain[0]}) and have no end marker, "
+            "so a cut between two lines cannot be detected; --require-end-mark rejects them"
         )
     if 0 < len(months) < len(_MONTHS):
         yield f"page views of {len(months)} files are summed; the paper sums the 12 months of 2024"
 
 
 def _language_notes(config: WikiConfig) -> Iterable[str]:
-    """Say that a wiki of another language is asked in English where it has no questions."""
+    """Yield a note if a wiki of another language has no questions and uses the English ones."""
     if config.language != "en" and not config.questions:
         yield (
             f"the questions are English, about names in {config.language!r}, since the "
-            f"configuration {config.name!r} gives none; write them into its table [questions]"
+            f"configuration {config.name!r} has no questions; write them into its table [questions]"
         )
 
 
 def _described(dump: PlannedDump) -> str:
-    """Name a missing dump, and what is there instead."""
-    there = f"; {', '.join(dump.other_dates)} is of another date" if dump.other_dates else ""
+    """Describe a missing dump, and existing files of another date."""
+    there = f"; {', '.join(dump.other_dates)} has another date" if dump.other_dates else ""
     return f"{dump.name} (from {dump.url}{there})"
 
 
 def _route(config: WikiConfig, tables: dict[str, list[Path]]) -> Route:
-    """Choose by what the wiki has and what is there."""
+    """Choose the route by the configuration and the existing files."""
     if "redirect" not in tables and "pages_articles" in tables:
         return "xml"
     if not config.categories:
@@ -421,7 +421,7 @@ def _route(config: WikiConfig, tables: dict[str, list[Path]]) -> Route:
 def _planned_tables(
     config: WikiConfig, route: Route, tables: dict[str, list[Path]], names: Mapping[str, Path]
 ) -> Iterable[PlannedDump]:
-    """List the wiki's own files that a route reads."""
+    """List the files of the wiki that a route reads."""
     needed = {
         "sql": ("page", "page_props", "redirect", "linktarget", "categorylinks"),
         "uncategorised": ("page", "page_props", "redirect"),
@@ -445,7 +445,7 @@ def _planned_tables(
 
 
 def _has_titles(paths: list[Path]) -> bool:
-    """Tell whether a categorylinks file names its categories itself, as until 2025."""
+    """Check whether a categorylinks file contains the names of categories, as until 2025."""
     return bool(paths) and "cl_to" in read_create_table(paths[0]).names
 
 
@@ -493,7 +493,7 @@ def _planned(
     about: int | None,
     others: Sequence[str] = (),
 ) -> Iterable[PlannedDump]:
-    """List the files that were found, or the one that is missing."""
+    """List the existing files of a role, or the missing one."""
     files: list[Path | None] = [*paths] or [None]
     for path in files:
         yield PlannedDump(

@@ -1,4 +1,4 @@
-"""Facts of another data set, under their subjects' redirects: the paper's PopQA experiment."""
+"""Add the redirects of subjects to the facts of another data set: the paper's PopQA experiment."""
 
 import hashlib
 import os
@@ -47,31 +47,31 @@ def augment_popqa(
     category_cap: int | None = None,
     **resources: Unpack[BuildResources],
 ) -> BuildResult:
-    """Ask given facts under their subjects' redirects (RedirectQA, appendix B.1).
+    """Build the questions of given facts with their subjects' redirects (RedirectQA, appendix B.1).
 
-    The facts keep their numbers, canonical names and accepted answers; their redirects go through
-    the steps of `build_redirectqa`, from the resolved chains to the balancing. Facts without a
-    redirect are left out. What was staged for `build_redirectqa` in the same work folder is used.
+    The facts keep their numbers, canonical names and accepted answers. Their redirects pass the
+    steps of `build_redirectqa`, from the resolved chains to the balancing. Facts without a redirect
+    are excluded. Tables that `build_redirectqa` staged in the same work folder are reused.
 
     Args:
         facts: The facts, such as those of PopQA's questions. The subject's `id` is its Wikidata
-            item; without one its name is taken as the title of its article.
-        dumps: The files; pageviews may be missing, the redirects' views are then unknown.
-        work: Folder for what is staged and for the steps' results; one build at a time.
-        config: The wiki: its configuration, or what `load_wiki` takes.
+            item; without an item, its name is used as the title of its article.
+        dumps: The files; without pageviews the redirects' views are unknown.
+        work: Folder for the staged tables and the steps' results; one build at a time.
+        config: Configuration of the wiki, or an argument of `load_wiki`.
         seed: Seed of the balancing.
         category_cap: Instances at which a category is down-sampled; None for no balancing.
-        resources: Memory and threads, which dumps are taken, and who hears of progress:
+        resources: Memory and threads, handling of damaged dumps, and hook for progress:
             `BuildResources`.
 
     Returns:
         The rows, and a description of the excluded rows.
 
     Raises:
-        SourceNotFoundError: If a dump is not there.
-        DataError: If a dump is broken, or not the table it should be.
-        DataError: If two facts have one number, a relation is none of the wiki's, or no rows are
-            left.
+        SourceNotFoundError: If a dump is missing.
+        DataError: If a dump is damaged or contains another table.
+        DataError: If two facts have the same number, a relation is not one of the wiki's, or no
+            rows remain.
         RunError: If another build uses the work folder.
         ValueError: If `dumps` lacks Wikidata or redirects.
     """
@@ -102,7 +102,7 @@ def _all_rows(
     config: WikiConfig,
     has_views: bool,
 ) -> Iterator[rows.BuiltRow]:
-    """Ask the facts that are left, in the order of their numbers."""
+    """Yield the rows of the kept facts, in the order of their numbers."""
     facts = connection.execute(
         "SELECT DISTINCT triplet_id, title FROM balanced JOIN sample USING (triplet_id) "
         "JOIN articles ON entity = subject ORDER BY triplet_id"
@@ -127,34 +127,33 @@ def _all_rows(
                 object_pageviews=fact.object.pageviews,
                 n_objects=None,
             )
-            yield from rows.asked_in_each_wording(canonical, config)
+            yield from rows.rows_of_wordings(canonical, config)
             for redirect in redirects[number]:
                 row = rows.with_subject_redirect(canonical, redirect, has_views=has_views)
-                yield from rows.asked_in_each_wording(row, config)
+                yield from rows.rows_of_wordings(row, config)
 
 
 def _numbered(facts: Sequence[FactualTriple], config: WikiConfig) -> dict[int, FactualTriple]:
-    """Key facts by their numbers, or by their places where an identifier is no number."""
+    """Key facts by their numbers, or by their positions if an identifier is not a number."""
     are_numbers = all(fact.id.isascii() and fact.id.isdigit() for fact in facts)
     known: dict[int, FactualTriple] = {}
     for place, fact in enumerate(facts):
         number = int(fact.id) if are_numbers else place
         if number in known:
             raise DataError(
-                f"fact {shown(fact.id)} is given twice; the identifiers of facts are unique"
+                f"fact {shown(fact.id)} is given twice; the identifiers of facts must be unique"
             )
         if fact.relation not in config.relations:
             raise DataError(
-                f"fact {shown(fact.id)}: relation {shown(fact.relation)} is none of "
-                f"{config.name}'s "
-                f"({', '.join(config.relations)}); leave such facts out"
+                f"fact {shown(fact.id)}: relation {shown(fact.relation)} is not one of "
+                f"{config.name}'s ({', '.join(config.relations)}); exclude such facts"
             )
         known[number] = fact
     return known
 
 
 def _digest(known: dict[int, FactualTriple]) -> str:
-    """Tell facts by their content."""
+    """Return a digest of the facts' content."""
     digest = hashlib.sha256()
     for number, fact in sorted(known.items()):
         digest.update(f"{number} {fact.model_dump_json()}\n".encode())

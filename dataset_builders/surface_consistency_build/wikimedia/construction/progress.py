@@ -1,4 +1,4 @@
-"""How far a build is, and how many rows each step took in, passed on and left out."""
+"""Progress of a build, and numbers of rows that each step read, kept and excluded."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,16 +14,16 @@ from surface_consistency_build.wikimedia.streams import ReadProgress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildProgress:
-    """The state of a build: while dumps are read by bytes, afterwards by steps."""
+    """Progress of a build: in bytes while dumps are read, afterwards in steps."""
 
     stage: str
-    """What is being done: name of the dump or of the step."""
+    """Name of the current dump or step."""
 
     path: Path | None
-    """The file that is being read; None in steps."""
+    """The file that is read; None during steps."""
 
     read_bytes: int
-    """Bytes read of all dumps, as they lie on the disk; those of earlier starts included."""
+    """Bytes read of all dumps, as stored on the disk; includes those of earlier starts."""
 
     total_bytes: int
     """Bytes of all dumps."""
@@ -41,22 +41,22 @@ class BuildProgress:
     """Bytes read since this start."""
 
     is_reused: bool = False
-    """Whether the stage was done by an earlier start, and its results are kept."""
+    """Whether the stage was done by an earlier start and its results are reused."""
 
     @property
     def seconds_left(self) -> float:
-        """Seconds that reading the rest will take at the rate so far; NaN before the first byte."""
+        """Estimated seconds for reading the rest at the rate so far; NaN before the first byte."""
         if self.new_bytes <= 0 or self.seconds <= 0:
             return float("nan")
         return (self.total_bytes - self.read_bytes) * self.seconds / self.new_bytes
 
 
 BuildHook = Callable[[BuildProgress], None]
-"""What is called as a build goes on."""
+"""Function that is called with the progress of a build."""
 
 
 class Tracker:
-    """Adds up what has been read of all dumps and done of the steps after them."""
+    """Tracks the bytes read of all dumps and the finished steps."""
 
     def __init__(self, hook: BuildHook | None, paths: tuple[Path, ...], *, n_steps: int) -> None:
         self._hook = hook
@@ -68,42 +68,42 @@ class Tracker:
         self._start = time.perf_counter()
         self._stage = ""
         self.truncated: dict[Path, ReadProgress] = {}
-        """Dumps that ended early, of those read since this start, and where."""
+        """Dumps read since this start that ended early, with the place."""
         self.unmarked: set[Path] = set()
-        """Dumps read since this start of which nothing tells whether they are whole."""
+        """Dumps read since this start that have no end marker."""
 
     def begin(self, stage: str, path: Path | None = None) -> None:
-        """Tell that a dump or step begins."""
+        """Report the start of a dump or step."""
         self._stage = stage
-        self._tell(path)
+        self._report(path)
 
     def end_step(self) -> None:
-        """Tell that a step is finished."""
+        """Report the end of a step."""
         self._steps_done += 1
-        self._tell(None)
+        self._report(None)
 
     def skip(self, path: Path) -> None:
-        """Count a dump that an earlier start read, and tell that it is kept."""
+        """Count a dump that an earlier start read, and report that its results are reused."""
         self._stage = path.name
         self._old_bytes += self._sizes[path] - self._read[path]
         self._read[path] = self._sizes[path]
-        self._tell(None, is_reused=True)
+        self._report(None, is_reused=True)
 
     def finish(self, path: Path) -> None:
         """Count a dump as read to its end; a table may end before its file does."""
         self._read[path] = self._sizes[path]
-        self._tell(path)
+        self._report(path)
 
     def read(self, state: ReadProgress) -> None:
-        """Take in how far a dump is read."""
+        """Record the progress of reading a dump."""
         self._read[state.path] = state.read_bytes
         if state.is_truncated:
             self.truncated.setdefault(state.path, state)
         if state.is_end_unmarked:
             self.unmarked.add(state.path)
-        self._tell(state.path)
+        self._report(state.path)
 
-    def _tell(self, path: Path | None, *, is_reused: bool = False) -> None:
+    def _report(self, path: Path | None, *, is_reused: bool = False) -> None:
         """Call the hook."""
         if self._hook is None:
             return
@@ -124,36 +124,36 @@ class Tracker:
 
 
 class StepCount(Record):
-    """One line of the attrition table: rows that left a step for one reason.
+    """One line of the attrition table: rows that a step excluded for one reason.
 
-    A step that lost nothing has one line with no reason. The lines of a step and unit share
-    `rows_in` and `rows_out`, and their `removed` sum to the difference; only where the unit changes
-    ("rows of views to titles") is there no such sum.
+    A step that excluded no rows has one line without a reason. The lines of a step and unit have
+    the same `rows_in` and `rows_out`, and their `removed` sum to the difference, except if the unit
+    changes ("rows of views to titles").
     """
 
     step: NonEmpty
     """Name of the step."""
 
     unit: NonEmpty
-    """What its rows are, such as "triples"."""
+    """Unit of its rows, such as "triples"."""
 
     rows_in: int = Field(ge=0)
-    """Rows that it looked at."""
+    """Rows that it read."""
 
     rows_out: int = Field(ge=0)
-    """Rows that it passed on."""
+    """Rows that it kept."""
 
     reason: str | None = None
-    """Why rows went; None when none did."""
+    """Reason for the exclusion; None if no rows were excluded."""
 
     removed: int = Field(default=0, ge=0)
-    """Rows that went for this reason; each row counts once, under the first that holds."""
+    """Rows excluded for this reason; each row counts once, under the first reason that applies."""
 
 
 def step_counts(
     step: str, unit: str, rows_in: int, rows_out: int, removed: Mapping[str, int] | None = None
 ) -> list[StepCount]:
-    """Count what a step lost: one line a reason that held, or one without a reason."""
+    """Return the counts of a step: one line per reason with rows, or one without a reason."""
     lost: list[tuple[str | None, int]] = [item for item in (removed or {}).items() if item[1]]
     return [
         StepCount(
@@ -164,13 +164,13 @@ def step_counts(
 
 
 def attrition_frame(counts: Sequence[StepCount]) -> pd.DataFrame:
-    """Lay the counts out as a table.
+    """Return the counts as a table.
 
     Args:
         counts: Counts of the steps, in their order.
 
     Returns:
-        One row a count, with the fields of `StepCount` as columns.
+        One row per count, with the fields of `StepCount` as columns.
     """
     return pd.DataFrame(
         [count.model_dump() for count in counts], columns=list(StepCount.model_fields)

@@ -1,4 +1,4 @@
-"""The rows of a built data set, made from the facts of the steps."""
+"""Make the rows of a data set from the facts of the steps."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class BuiltRow(RedirectQARow):
-    """A fact under one surface form in one wording; further columns follow those of RedirectQA."""
+    """A fact with one surface form in one wording; further columns follow those of RedirectQA."""
 
     triplet_id: int = Field(ge=0)
-    """Number of the fact: its rank among the candidate triples, whatever the sample."""
+    """Number of the fact: its rank among the candidate triples, independent of the sample."""
 
     subject_aliases: Items[str]
     """Names of the subject: label, title, aliases, and redirects in the wanted categories."""
@@ -34,10 +34,10 @@ class BuiltRow(RedirectQARow):
     """As `subject_surface_category`, for the object."""
 
     object_wiki_title: str | None
-    """Title of the object's article, with spaces; None when not known."""
+    """Title of the object's article, with spaces; None if not known."""
 
     object_redirect_wiki_title: str | None
-    """As `subject_redirect_wiki_title`, for the object: None, since its name does not vary."""
+    """As `subject_redirect_wiki_title`, for the object: None, because its name does not vary."""
 
     object_pageviews: int | None = Field(ge=0)
     """Views of the object's article over the period."""
@@ -46,11 +46,12 @@ class BuiltRow(RedirectQARow):
     """Views of the redirect page's own title over the period; None when canonical."""
 
     n_objects: int | None = Field(ge=1)
-    """Right objects of the question in Wikidata; all of them are accepted; None when not known."""
+    """Number of correct objects of the question in Wikidata, all of which are accepted; None if not
+    known."""
 
 
 def checked_row(row: BuiltRow) -> BuiltRow:
-    """Validate a row that was put together from parts.
+    """Validate a row that was assembled from parts.
 
     Args:
         row: The row.
@@ -59,7 +60,7 @@ def checked_row(row: BuiltRow) -> BuiltRow:
         An equal row.
 
     Raises:
-        RecordError: If a field breaks its rule; names the fact and the field.
+        RecordError: If a field breaks its rule; the message contains the fact and the field.
     """
     try:
         return BuiltRow.model_validate(row.__dict__)
@@ -92,8 +93,8 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedFact:
-    """A fact that is left after the balancing."""
+class KeptFact:
+    """A fact that is kept after the balancing."""
 
     triplet_id: int
     property: int
@@ -102,10 +103,10 @@ class AskedFact:
     objects: tuple[int, ...]
     redirects: tuple[Redirect, ...]
     names: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """Names by entity, of the subject and of every right object."""
+    """Names by entity, of the subject and of all correct objects."""
 
 
-def asked_facts(connection: "duckdb.DuckDBPyConnection") -> Iterator[AskedFact]:
+def kept_facts(connection: "duckdb.DuckDBPyConnection") -> Iterator[KeptFact]:
     """Read the facts in the order of their numbers.
 
     Reads `sample`, `balanced`, `articles`, `surfaces`, `page_views`, `entity_names` and
@@ -121,8 +122,8 @@ def asked_facts(connection: "duckdb.DuckDBPyConnection") -> Iterator[AskedFact]:
 
 def _facts_between(
     connection: "duckdb.DuckDBPyConnection", first: int, last: int
-) -> Iterator[AskedFact]:
-    """Read the facts whose numbers lie between two, both included."""
+) -> Iterator[KeptFact]:
+    """Read the facts whose numbers are between two numbers, both included."""
     facts = connection.execute(
         """
         SELECT sample.triplet_id, property, right_answers.objects,
@@ -138,7 +139,7 @@ def _facts_between(
     redirects = redirects_of(connection, first, last)
     for number, prop, objects, *sides in facts:
         subject = Side(*sides[:4])
-        yield AskedFact(
+        yield KeptFact(
             triplet_id=number,
             property=prop,
             subject=subject,
@@ -155,12 +156,12 @@ def _names_of(
     """Read the names of the entities of some facts."""
     rows = connection.execute(
         """
-        WITH asked AS (
+        WITH wanted AS (
             SELECT unnest(objects) AS entity FROM right_answers WHERE triplet_id BETWEEN $1 AND $2
             UNION SELECT subject FROM sample SEMI JOIN right_answers USING (triplet_id)
                 WHERE triplet_id BETWEEN $1 AND $2
         )
-        SELECT entity, names FROM entity_names SEMI JOIN asked USING (entity)
+        SELECT entity, names FROM entity_names SEMI JOIN wanted USING (entity)
         """,
         [first, last],
     ).fetchall()
@@ -191,19 +192,19 @@ def redirects_of(
     return redirects
 
 
-def subject_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
-    """Ask a fact under its subject's canonical name, then its redirects', in each wording."""
+def subject_rows(fact: KeptFact, config: WikiConfig) -> Iterator[BuiltRow]:
+    """Yield the rows of a fact with its subject's canonical name, then with its redirects."""
     answers = tuple(dict.fromkeys(name for item in fact.objects for name in fact.names[item]))
     canonical = _row_of_names(fact, config, answers)
-    yield from asked_in_each_wording(canonical, config)
+    yield from rows_of_wordings(canonical, config)
     for redirect in fact.redirects:
-        yield from asked_in_each_wording(with_subject_redirect(canonical, redirect), config)
+        yield from rows_of_wordings(with_subject_redirect(canonical, redirect), config)
 
 
 def with_subject_redirect(
     canonical: BuiltRow, redirect: Redirect, *, has_views: bool = True
 ) -> BuiltRow:
-    """Name a canonical row's subject by a redirect; the question stays as it is."""
+    """Replace the subject's name in a canonical row by a redirect; the question is unchanged."""
     return canonical.model_copy(
         update={
             "subject_surface": redirect.surface,
@@ -219,9 +220,9 @@ def canonical_row(
     relation: str,
     title: str,
     answers: tuple[str, ...],
-    **columns: Any,  # noqa: ANN401  (of the record's own kinds)
+    **columns: Any,  # noqa: ANN401  (types of the record's fields)
 ) -> BuiltRow:
-    """Make the row of a fact's canonical names; its wording is filled in later."""
+    """Make the row of a fact's canonical names; the question is filled in later."""
     return BuiltRow(
         triplet_id=number,
         subject_surface_category=(CANONICAL_LABEL,),
@@ -239,8 +240,8 @@ def canonical_row(
     )
 
 
-def _row_of_names(fact: AskedFact, config: WikiConfig, answers: tuple[str, ...]) -> BuiltRow:
-    """Make the row of the canonical names of what was drawn."""
+def _row_of_names(fact: KeptFact, config: WikiConfig, answers: tuple[str, ...]) -> BuiltRow:
+    """Make the row of a drawn fact's canonical names."""
     return canonical_row(
         fact.triplet_id,
         config.properties[fact.property],
@@ -258,8 +259,8 @@ def _row_of_names(fact: AskedFact, config: WikiConfig, answers: tuple[str, ...])
     )
 
 
-def asked_in_each_wording(row: BuiltRow, config: WikiConfig) -> Iterator[BuiltRow]:
-    """Word the question of a row in each way; the rows are checked as they are written."""
+def rows_of_wordings(row: BuiltRow, config: WikiConfig) -> Iterator[BuiltRow]:
+    """Yield the row with its question in each wording; rows are validated when they are written."""
     for template in config.question_templates:
         question = config.question(row.relation, row.subject_surface, template=template)
         yield row.model_copy(update={"template": template, "question": question})

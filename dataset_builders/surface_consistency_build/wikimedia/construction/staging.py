@@ -1,4 +1,4 @@
-"""Each dump read once, into Parquet tables that the steps join."""
+"""Read each dump once into Parquet tables that the steps join."""
 
 import os
 import warnings
@@ -52,27 +52,27 @@ _PROPERTIES = tuple(sorted(relation.property_id for relation in RELATIONS.values
 _VERSION = 2
 _TO_THE_END = "dumps read to their end"
 END_MARKED = "dumps whose end is marked"
-"""Unit of the attrition line of a plain dump of which nothing tells whether it is whole."""
+"""Unit of the attrition line of an uncompressed dump without an end marker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedTables:
-    """What the steps read."""
+    """The tables that the steps read."""
 
     files: Mapping[str, tuple[Path, ...]]
-    """Table to its Parquet files; a table that no dump gave has none."""
+    """Table to its Parquet files; empty for a table that is in no dump."""
 
     has_articles: bool
-    """Whether `pages` holds articles; if not, Wikidata's links tell them."""
+    """Whether `pages` contains articles; if not, they are taken from Wikidata's links."""
 
     digests: Mapping[str, str]
-    """Table to what it was made from."""
+    """Table to the digest of its inputs."""
 
     counts: tuple[StepCount, ...]
-    """Rows that each dump held and that were kept."""
+    """Rows of each dump, read and kept."""
 
     seconds: Mapping[str, float]
-    """Seconds that reading each dump took."""
+    """Seconds for reading each dump."""
 
 
 def stage(
@@ -88,25 +88,25 @@ def stage(
 ) -> StagedTables:
     """Read each dump once; keep the wanted rows and columns as Parquet.
 
-    Memory holds a few hundred thousand rows at a time. A dump whose results are there already,
-    made from the same content with the same settings, is not read again.
+    At most a few hundred thousand rows are in memory at a time. A dump is not read again if results
+    of the same content and settings exist.
 
     Args:
         dumps: The files.
-        folder: Where the tables go; about a tenth of the dumps' size.
+        folder: Folder of the tables, which need about a tenth of the dumps' size.
         config: The wiki.
-        allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
-        require_end_mark: Whether a plain dump of which nothing tells that it is whole is refused.
-        threads: Threads for unpacking; as many as there are processors when None.
+        allow_truncated: Whether a dump that ends early is read up to that place, with a warning.
+        require_end_mark: Whether an uncompressed dump without an end marker is rejected.
+        threads: Number of threads for decompression; None for the number of processors.
         progress: Called as the dumps are read.
-        tracker: What `build_redirectqa` counts with; replaces `progress`.
+        tracker: Tracker of `build_redirectqa`; replaces `progress`.
 
     Returns:
         The tables.
 
     Raises:
-        SourceNotFoundError: If a dump is not there.
-        DataError: If a dump is broken, or not the table it should be.
+        SourceNotFoundError: If a dump is missing.
+        DataError: If a dump is damaged or contains another table.
     """
     dumps.check_paths()
     reader = _DumpReader(
@@ -134,7 +134,7 @@ def stage(
 
 
 class _DumpReader:
-    """Reads the dumps of one build into tables, and remembers what became of each."""
+    """Reads the dumps of one build into tables, and records the results."""
 
     def __init__(
         self,
@@ -152,15 +152,15 @@ class _DumpReader:
             "progress": tracker.read,
             "threads": threads,
         }
-        """Options of every reader of dumps."""
+        """Options of all readers of dumps."""
         self.marked: MarkedReadOptions = {**self.options, "require_end_mark": require_end_mark}
-        """Options of the readers of dumps that may lack the mark of an end; XML has one."""
+        """Options of the readers of dumps that may have no end marker; XML has one."""
         self.files: dict[str, list[Path]] = {table: [] for table in TABLES}
         """Files by table."""
         self.digests: dict[str, list[str]] = {table: [] for table in TABLES}
         """Digests by table."""
         self.markers: dict[str, Marker] = {}
-        """What was read, by name."""
+        """Markers of the dumps that were read, by name."""
         self._checkpoints = Checkpoints(folder)
         self._tracker = tracker
 
@@ -175,7 +175,7 @@ class _DumpReader:
         settings: Mapping[str, object] | None = None,
         inputs: Sequence[str] = (),
     ) -> None:
-        """Read one dump's rows into tables, unless an earlier start did.
+        """Read one dump's rows into tables, unless an earlier start did this.
 
         Its results depend on the dump, the digests of other tables (`inputs`) and the settings.
         """
@@ -196,7 +196,7 @@ class _DumpReader:
             self.digests[table].append(digest)
 
     def sql(self, path: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """Read columns of an SQL dump; refuse one whose type is not that of MediaWiki."""
+        """Read columns of an SQL dump; reject a column whose type is not that of MediaWiki."""
         for batch in read_sql(path, columns, **self.marked):
             for name in columns:
                 if (name in _NUMBERS) != pa.types.is_integer(batch[name].type):
@@ -207,7 +207,7 @@ class _DumpReader:
             yield batch
 
     def _finished(self, path: Path, name: str, digest: str) -> Marker | None:
-        """Find what an earlier start made of a dump; of one that ended early, only if allowed."""
+        """Find the results of an earlier start; those of truncated dumps only if allowed."""
         marker = self._checkpoints.find(name, digest)
         units = {count.unit for count in marker.counts} if marker else set()
         if END_MARKED in units and self.marked["require_end_mark"]:
@@ -230,7 +230,7 @@ class _DumpReader:
         unit: str,
         parts: Mapping[str, Path],
     ) -> list[StepCount]:
-        """Write a dump's rows to its tables, count them, and say where it was cut off."""
+        """Write a dump's rows to its tables, count them, and record where it was cut off."""
         tally = Tally()
         with ExitStack() as stack:
             writers = {
@@ -244,8 +244,8 @@ class _DumpReader:
         counts = step_counts(step, unit, tally.n_in, tally.n_out, removed)
         if path in self._tracker.unmarked:
             reason = (
-                f"{path.name} is not packed and has no mark at its end, so that a cut between two "
-                "lines or statements cannot be told"
+                f"{path.name} is not compressed and has no end marker, so a cut between two lines "
+                "or statements cannot be detected"
             )
             counts += step_counts(step, END_MARKED, 1, 0, {reason: 1})
         cut = self._tracker.truncated.get(path)
@@ -253,13 +253,13 @@ class _DumpReader:
             return counts
         reason = (
             f"{path.name} is cut off or damaged near byte {cut.read_bytes:,} of "
-            f"{cut.total_bytes:,}; what came before is kept"
+            f"{cut.total_bytes:,}; the data before it is kept"
         )
         return counts + step_counts(step, _TO_THE_END, 1, 0, {reason: 1})
 
 
 def _stage_tables(reader: _DumpReader, dumps: DumpFiles) -> None:
-    """Read the SQL tables that are there."""
+    """Read the SQL tables that exist."""
     plain = (
         (dumps.page, "page", "pages", page_rows, "pages"),
         (dumps.page_props, "page_props", "page_props", props_rows, "properties"),
@@ -282,7 +282,7 @@ def _stage_tables(reader: _DumpReader, dumps: DumpFiles) -> None:
 def _only(
     table: str, rows: Callable[..., Iterator[pa.RecordBatch]], *arguments: object, **named: object
 ) -> Callable[[Tally], Iterator[TableBatches]]:
-    """Make a reader of one table a reader of tables."""
+    """Convert a reader of one table to a reader of tables."""
     return lambda tally: ({table: batch} for batch in rows(*arguments, tally, **named))
 
 
@@ -291,8 +291,8 @@ def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
     columns = read_create_table(path).names
     if "cl_to" not in columns and not reader.files["category_targets"]:
         raise SourceNotFoundError(
-            f"{path} names its categories by numbers (dumps of 2025 and later); give the "
-            "linktarget dump of the same date too"
+            f"{path} names its categories by numbers (dumps of 2025 and later); also give the "
+            "linktarget dump of the same date"
         )
     targets: dict[int, str] = {}
     for file in reader.files["category_targets"]:
@@ -312,7 +312,7 @@ def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
 
 
 def _stage_xml(reader: _DumpReader, path: Path, *, with_pages: bool) -> None:
-    """Read redirects off the pages' text."""
+    """Read redirects from the pages' text."""
     config = reader.config
     tables = ("pages", "redirects", "categories") if with_pages else ("redirects", "categories")
     settings = {
@@ -344,7 +344,7 @@ def _stage_views(reader: _DumpReader, path: Path) -> None:
 
 
 def _stage_wikidata(reader: _DumpReader, path: Path) -> None:
-    """Read labels, aliases and claims; of all relations, so that a choice among them is free."""
+    """Read labels, aliases and the claims of all relations, which are selected later."""
     config = reader.config
     settings = {"language": config.language, "wiki": config.wiki, "properties": list(_PROPERTIES)}
 
@@ -383,7 +383,7 @@ _XML_ROWS = 50_000
 
 
 def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
-    """Read articles and redirect pages off the `page` table."""
+    """Read articles and redirect pages from the `page` table."""
     columns = ("page_id", "page_namespace", "page_title", "page_is_redirect")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows
@@ -404,7 +404,7 @@ def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
 
 
 def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
-    """Read every redirect; a later step separates those that leave the wiki or name a section."""
+    """Read all redirects; a later step excludes those that lead to another wiki or a section."""
     columns = ("rd_from", "rd_namespace", "rd_title", "rd_interwiki", "rd_fragment")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows
@@ -423,7 +423,7 @@ def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
 
 
 def props_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
-    """Read Wikidata items and disambiguation marks off the `page_props` table."""
+    """Read Wikidata items and disambiguation marks from the `page_props` table."""
     wanted = pa.array([b"wikibase_item", b"disambiguation"], pa.binary())
     for batch in read(path, ("pp_page", "pp_propname", "pp_value")):
         tally.n_in += batch.num_rows
@@ -451,7 +451,7 @@ def props_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
 def linktarget_rows(
     path: Path, read: ReadColumns, tally: Tally, *, categories: Mapping[str, str]
 ) -> Batches:
-    """Read the numbers of the wanted categories off the `linktarget` table."""
+    """Read the numbers of the wanted categories from the `linktarget` table."""
     labels = {title.encode("utf-8"): label for title, label in categories.items()}
     wanted = pa.array(sorted(labels), pa.binary())
     for batch in read(path, ("lt_id", "lt_namespace", "lt_title")):
@@ -476,7 +476,7 @@ def categorylinks_rows(
     categories: Mapping[str, str],
     targets: Mapping[int, str],
 ) -> Batches:
-    """Read the members of the wanted categories off a `categorylinks` table of any schema.
+    """Read the members of the wanted categories from a `categorylinks` table of any schema.
 
     Categories are named by their titles (`cl_to`), or by the numbers of `targets` (`cl_target_id`).
     """
@@ -504,7 +504,7 @@ def categorylinks_rows(
 
 
 def _labels(batch: pa.RecordBatch, ways: list[tuple[str, Any, dict[Any, str]]]) -> pa.Array:
-    """Look the category of each row up, by its title or else by its number."""
+    """Look up the category of each row by its title, or else by its number."""
     categories = pa.nulls(batch.num_rows, pa.string())
     for name, kind, known in ways:
         keys = pa.array(list(known), kind)
@@ -515,21 +515,21 @@ def _labels(batch: pa.RecordBatch, ways: list[tuple[str, Any, dict[Any, str]]]) 
 
 
 def _filter(batch: pa.RecordBatch, mask: pa.Array, reason: str, tally: Tally) -> pa.RecordBatch:
-    """Keep the rows that the mask holds."""
+    """Keep the rows that the mask selects."""
     rows = batch.filter(mask)
     tally.drop(reason, batch.num_rows - rows.num_rows)
     return rows
 
 
 def _counted(columns: Mapping[str, Any], table: str, tally: Tally) -> pa.RecordBatch:
-    """Lay out the rows that stay, and count them."""
+    """Return the kept rows as a batch, and count them."""
     batch = batch_of(columns, table_schema(table))
     tally.n_out += batch.num_rows
     return batch
 
 
 def _is_given(column: pa.Array) -> pa.Array:
-    """Tell where a text is neither NULL nor empty."""
+    """Return a mask of texts that are neither NULL nor empty."""
     return pc.fill_null(pc.greater(pc.binary_length(column), 0), False)
 
 
@@ -540,7 +540,7 @@ def _item_number(value: bytes | None) -> int | None:
 
 
 def view_rows(batches: Iterable[pa.RecordBatch], tally: Tally) -> Iterator[pa.RecordBatch]:
-    """Sum the views of a title over the kinds of access, as far as its lines stand together."""
+    """Sum the views of a title over the kinds of access within a batch."""
     for batch in batches:
         tally.n_in += batch.num_rows
         readable, titles = text_column(batch, "title", tally)
@@ -556,7 +556,7 @@ def view_rows(batches: Iterable[pa.RecordBatch], tally: Tally) -> Iterator[pa.Re
 
 
 def entity_rows(entities: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
-    """Keep entities that have a label or a page; page titles get their underscores."""
+    """Keep entities that have a label or a page; spaces in page titles become underscores."""
     tally.n_in += entities.num_rows
     labels = entities["label"].cast(pa.string())
     titles = pc.replace_substring(entities["title"].cast(pa.string()), " ", "_")
@@ -578,7 +578,7 @@ def entity_rows(entities: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
 def redirect_page_rows(
     pages: "Iterable[RedirectPage]", config: "WikiConfig", tally: Tally
 ) -> Iterator[Mapping[str, pa.RecordBatch]]:
-    """Turn redirect pages of the XML export into rows of three tables."""
+    """Convert redirect pages of the XML export to rows of three tables."""
     rows = iter(pages)
     while taken := list(islice(rows, _XML_ROWS)):
         tally.n_in += len(taken)
@@ -589,7 +589,7 @@ def redirect_page_rows(
 def _three_tables(
     pages: "list[RedirectPage]", config: "WikiConfig"
 ) -> Mapping[str, pa.RecordBatch]:
-    """Lay out redirect pages, their targets and their categories."""
+    """Return the tables of redirect pages, their targets and their categories."""
     titles = pa.array([page.title.replace(" ", "_") for page in pages], pa.string())
     numbers = pa.array([page.page_id for page in pages], pa.int64())
     labels = [(page.page_id, label) for page in pages for label in _page_labels(page, config)]
@@ -618,7 +618,7 @@ def _three_tables(
 
 
 def _page_labels(page: "RedirectPage", config: "WikiConfig") -> set[str]:
-    """Name the labels of a redirect page by its templates and the categories in its text."""
+    """Return the labels of a redirect page from its templates and the categories in its text."""
     written = (category.strip().replace(" ", "_") for category in page.categories)
     known = {config.categories[title] for title in written if title in config.categories}
     return known.union(categories_of_templates(page.templates, config.templates))

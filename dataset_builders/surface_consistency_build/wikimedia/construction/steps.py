@@ -1,4 +1,4 @@
-"""The steps of a build: articles, facts, and the surface forms that redirects give them."""
+"""The steps of a build: articles, facts, and surface forms from redirects."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def sum_views(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
-    """Sum the views of a title over months and kinds of access; titles that are no page go.
+    """Sum the views of a title over months and kinds of access; drop titles that are not pages.
 
-    Redirect pages keep their own views: those are asked for under their own title.
+    Redirect pages have their own views, because they are requested under their own title.
 
     Reads `views` (title, views) and `pages` (title). Makes `page_views` (title, views).
 
@@ -24,7 +24,7 @@ def sum_views(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
         connection: The database.
 
     Returns:
-        Rows of views in, titles out.
+        Number of rows of views in, and of titles out.
     """
     connection.execute(
         "CREATE OR REPLACE TABLE page_views AS SELECT title, sum(views)::BIGINT AS views "
@@ -42,8 +42,8 @@ _JOINED_PAGES = """
         SELECT title, min(id) AS entity FROM entities WHERE title IS NOT NULL GROUP BY title
     ), known AS (
         SELECT id, min(label) AS label FROM entities SEMI JOIN
-            (SELECT entity FROM items UNION ALL SELECT entity FROM links) AS asked
-            ON entities.id = asked.entity
+            (SELECT entity FROM items UNION ALL SELECT entity FROM links) AS wanted
+            ON entities.id = wanted.entity
         GROUP BY id
     ), joined AS (
         SELECT pages.title, pages.surface, pages.is_redirect,
@@ -67,10 +67,10 @@ _JOINED_PAGES = """
 def join_articles(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     """Find the entity, label and views of each article.
 
-    The page's own property `wikibase_item` names the entity; where there is none, or Wikidata no
-    longer holds it, Wikidata's link to the title does (the two dumps are never of one moment: a
-    page may have been renamed, or items merged, between them). An entity that Wikidata's dump holds
-    twice counts once.
+    The page's property `wikibase_item` names the entity. If it is missing, or Wikidata no longer
+    contains that entity, Wikidata's link to the title is used: the two dumps have different times,
+    and a page may have been renamed, or items merged, in between. An entity that occurs twice in
+    Wikidata's dump counts once.
 
     Reads `pages` (page_id, title, surface, is_redirect), `page_props` (page_id, entity,
     is_disambiguation), `entities` (id, label, title) and `page_views` (title, views). Makes
@@ -81,7 +81,7 @@ def join_articles(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
         connection: The database.
 
     Returns:
-        Pages that are no article of an entity.
+        Pages that are not an article of an entity.
     """
     return keep_rows(
         connection,
@@ -110,7 +110,7 @@ _LINKS = f"""
     FROM redirects JOIN pages USING (page_id) WHERE is_redirect GROUP BY page_id
 """
 
-_JUDGED = """
+_ENDS_OF_CHAINS = """
     WITH last_moves AS (
         SELECT page_id, arg_max(target, hop) AS target, arg_max(fault, hop) AS fault,
             max(hop) AS hops
@@ -137,11 +137,12 @@ def resolve_redirects(
 ) -> list[StepCount]:
     """Follow every redirect to the article at the end of its chain.
 
-    A chain ends where its target is no redirect. It is left out when any of its redirects leads
-    to another wiki, another namespace or a section, and when it does not end within `max_hops`
-    redirects, as a loop never does.
+    A chain ends when its target is not a redirect. It is excluded if one of its redirects leads to
+    another wiki, another namespace or a section, or if it does not end within `max_hops` redirects,
+    as in a loop.
 
-    The page says whether it is a redirect: the other table keeps rows of pages that were one.
+    The table of pages decides whether a page is a redirect: `redirects` also has rows of pages that
+    are no longer redirects.
 
     Reads `redirects` (page_id, target, target_namespace, is_interwiki, is_section), `pages`
     (page_id, title, surface, is_redirect), `page_props` (page_id, is_disambiguation) and `articles`
@@ -149,20 +150,20 @@ def resolve_redirects(
 
     Args:
         connection: The database.
-        max_hops: Redirects of the longest chain that is followed.
+        max_hops: Maximum number of redirects in a chain.
 
     Returns:
-        Redirects that lead to no article, by reason.
+        Redirects that do not lead to an article, by reason.
     """
     connection.execute(_LINKS)
     n_all, n_links = count_of(connection, "redirects"), count_of(connection, "links")
-    outside = {"no redirect page of the article namespace": n_all - n_links}
+    outside = {"not a redirect page of the article namespace": n_all - n_links}
     counts = step_counts("redirects", "redirect pages", n_all, n_links, outside)
     _follow(connection, max_hops)
     counts += keep_rows(
         connection,
         "resolved",
-        _JUDGED,
+        _ENDS_OF_CHAINS,
         {
             "leads to another wiki": f"fault = {_INTERWIKI}",
             "leads to another namespace": f"fault = {_NAMESPACE}",
@@ -180,7 +181,7 @@ def resolve_redirects(
 
 
 def _follow(connection: "duckdb.DuckDBPyConnection", max_hops: int) -> None:
-    """List the moves of each redirect along its chain; `frontier` keeps those that still go on."""
+    """List the moves of each redirect along its chain; `frontier` contains unfinished chains."""
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE moves (page_id BIGINT, target VARCHAR, "
         "fault INTEGER, hop INTEGER)"
@@ -206,8 +207,8 @@ def find_shared_names(connection: "duckdb.DuckDBPyConnection") -> list[StepCount
     """Find the canonical surface forms that several entities share.
 
     The names of an entity are its label and, if it has an article, the title without underscores
-    and parenthesis. Every labelled entity counts, those without an article too; so does the item
-    of a disambiguation page, whose label is an ambiguous name by its nature.
+    and parenthesis. All entities with a label count, including those without an article and the
+    items of disambiguation pages, whose labels are ambiguous names.
 
     Reads `articles` (entity, surface) and `entities` (id, label). Makes `shared_names` (name).
 
@@ -215,7 +216,7 @@ def find_shared_names(connection: "duckdb.DuckDBPyConnection") -> list[StepCount
         connection: The database.
 
     Returns:
-        Distinct canonical surfaces in, shared ones out.
+        Number of distinct canonical surfaces in, and of shared ones out.
     """
     connection.execute(
         """
@@ -233,7 +234,7 @@ def find_shared_names(connection: "duckdb.DuckDBPyConnection") -> list[StepCount
 
 
 Unambiguous = Literal["subject", "both"]
-"""Whose canonical surface form must be that of one entity alone."""
+"""Entities of a fact whose canonical surface form must be unique to one entity."""
 
 _NAMED_CLAIMS = """
     SELECT facts.subject, facts.property, facts.object,
@@ -267,21 +268,21 @@ def candidate_triples(
     properties: Sequence[int],
     unambiguous: Unambiguous = "subject",
 ) -> list[StepCount]:
-    """Keep the claims that make a question with an unambiguous subject (section 2.3, step 1).
+    """Keep the claims that give a question with an unambiguous subject (section 2.3, step 1).
 
     Reads `claims` (subject, property, object), `articles` (entity, title, surface, label, views)
     and `shared_names` (name). Makes `candidates` (triplet_id, subject, property, object), where
     `triplet_id` numbers the candidates by subject, property and object; and `facts`, the distinct
-    claims of the relations, which say what else answers a question.
+    claims of the relations, which give the other answers to a question.
 
     Args:
         connection: The database.
         properties: Numbers of the wanted properties.
-        unambiguous: Whose canonical surface form must be that of one entity alone. The paper calls
-            the name in the question the canonical surface form, so the subject's by default.
+        unambiguous: Entities whose canonical surface form must be unique to one entity. The paper
+            calls the name in the question the canonical surface form, so the subject by default.
 
     Returns:
-        Claims that were left out, by reason.
+        Excluded claims, by reason.
     """
     wanted = ", ".join(str(int(number)) for number in properties)
     connection.execute(
@@ -289,7 +290,7 @@ def candidate_triples(
         f"WHERE property IN ({wanted})"
     )
     n_claims, n_facts = count_of(connection, "claims"), count_of(connection, "facts")
-    others = {"another relation, or said twice": n_claims - n_facts}
+    others = {"another relation, or a repeated claim": n_claims - n_facts}
     counts = step_counts("claims", "claims", n_claims, n_facts, others)
     reasons = dict(_REASONS)
     if unambiguous == "subject":
@@ -314,19 +315,19 @@ def candidate_triples(
 def sample_triples(
     connection: "duckdb.DuckDBPyConnection", *, triples: int, seed: int
 ) -> list[StepCount]:
-    """Draw facts, at most one of each question.
+    """Draw facts, at most one per question.
 
-    Every candidate has a place in a random order: the MD5 hash of seed, subject, property and
-    object. Of several right objects of one subject and relation, the first in that order becomes
-    the gold one, so that no question is asked twice; then the first `triples` are drawn. So the
-    draw depends neither on the order of the rows nor on the number of threads, and a smaller one
-    is part of a larger one.
+    The MD5 hash of seed, subject, property and object gives each candidate a place in a random
+    order. Of several correct objects of one subject and relation, the first in that order is the
+    gold object, so that questions are distinct; then the first `triples` are drawn. The draw does
+    not depend on the order of the rows or the number of threads, and a smaller draw is part of a
+    larger one.
 
     Reads `candidates` (triplet_id, subject, property, object). Makes `sample` with its columns.
 
     Args:
         connection: The database.
-        triples: How many are drawn; all when there are fewer.
+        triples: Number of facts to draw; all if there are fewer.
         seed: Seed of the order.
 
     Returns:
@@ -338,21 +339,21 @@ def sample_triples(
                 concat({quoted(f"{seed}:triple:")}, subject, ':', property, ':', object)
             ) AS place
             FROM candidates
-        ), judged_once AS (
+        ), ranked_rows AS (
             SELECT *, row_number() OVER (
                 PARTITION BY subject, property ORDER BY place, object
             ) = 1 AS is_gold
             FROM keyed
         )
         SELECT *, row_number() OVER (PARTITION BY is_gold ORDER BY place, triplet_id) AS rank
-        FROM judged_once
+        FROM ranked_rows
     """
     return keep_rows(
         connection,
         "sample",
         query,
         {
-            "another right object of the question is the gold one": "NOT is_gold",
+            "another correct object of the question is the gold one": "NOT is_gold",
             "not drawn": f"rank > {int(triples)}",
         },
         step="sample",
@@ -370,8 +371,8 @@ def insert_facts(
 ) -> list[StepCount]:
     """Find the articles of given subjects.
 
-    A subject without an entity is looked for by its name, as an article's title, which starts with
-    a capital.
+    A subject without an entity is searched by its name, as an article's title, which starts with a
+    capital.
 
     Reads `articles` (entity, title). Makes `sample` (triplet_id, subject, surface), where `surface`
     is the given name.
@@ -412,7 +413,7 @@ def insert_facts(
 
 
 def pair_given_facts(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
-    """Pair given facts with their subjects' surface forms, the given name left out.
+    """Pair given facts with their subjects' surface forms, except the given name.
 
     Reads `sample` (triplet_id, subject, surface) and `surfaces` (page_id, title, surface, entity,
     labels). Makes `instances` (triplet_id, page_id, title, labels).
@@ -421,7 +422,7 @@ def pair_given_facts(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]
         connection: The database.
 
     Returns:
-        Facts without any other name, and surfaces that are the given one.
+        Facts without another name, and surfaces that are the given name.
     """
     return keep_rows(
         connection,
@@ -454,7 +455,7 @@ def keep_categories(
             wanted category are kept under it.
 
     Returns:
-        Redirects of the drawn subjects that are in none.
+        Redirects of the drawn subjects that are in no wanted category.
     """
     wanted = ", ".join(quoted(label) for label in labels)
     rest = f"[{quoted(UNCATEGORISED_LABEL)}]" if UNCATEGORISED_LABEL in labels else "NULL"
@@ -483,8 +484,8 @@ def keep_categories(
 _OTHER_SURFACES = """
     WITH labels AS (
         SELECT DISTINCT label FROM entities
-        SEMI JOIN (SELECT DISTINCT surface FROM kinds) AS asked ON entities.label = asked.surface
-    ), judged_once AS (
+        SEMI JOIN (SELECT DISTINCT surface FROM kinds) AS wanted ON entities.label = wanted.surface
+    ), ranked_rows AS (
         SELECT kinds.*, kinds.surface = articles.surface AS is_canonical,
             labels.label IS NOT NULL AS is_label
         FROM kinds
@@ -492,16 +493,16 @@ _OTHER_SURFACES = """
         LEFT JOIN labels ON labels.label = kinds.surface
     )
     SELECT *, row_number() OVER (PARTITION BY entity, surface ORDER BY title) AS copy
-    FROM judged_once
+    FROM ranked_rows
 """
 
 
 def keep_surfaces(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
-    """Drop redirects whose surface form is no other name, or the label of an entity.
+    """Drop redirects whose surface form is the canonical name or the label of an entity.
 
-    Surfaces are compared as the questions use them, letter by letter. A label of any entity counts,
-    the redirect's own one too, as in the paper ("matched existing English entity labels"). Of
-    several redirects of an entity with one surface, the first by title stays.
+    Surfaces are compared exactly, as the questions use them. Labels of all entities count,
+    including the redirect's own entity, as in the paper ("matched existing English entity labels").
+    Of several redirects of an entity with the same surface, the first by title is kept.
 
     Reads `kinds` (page_id, title, surface, entity, labels), `articles` (entity, surface) and
     `entities` (label). Makes `surfaces` with the columns of `kinds`.
@@ -510,7 +511,7 @@ def keep_surfaces(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
         connection: The database.
 
     Returns:
-        Redirects that went, by reason.
+        Excluded redirects, by reason.
     """
     return keep_rows(
         connection,
@@ -537,7 +538,7 @@ def pair_with_surfaces(connection: "duckdb.DuckDBPyConnection") -> list[StepCoun
         connection: The database.
 
     Returns:
-        Facts without any redirect surface, which go.
+        Facts without a redirect surface, which are excluded.
     """
     connection.execute(
         "CREATE OR REPLACE TABLE instances AS "
@@ -568,24 +569,25 @@ _RANKED_INSTANCES = """
 def balance(
     connection: "duckdb.DuckDBPyConnection", *, category_cap: int | None, seed: int
 ) -> list[StepCount]:
-    """Down-sample the instances of categories that hold more than a cap.
+    """Down-sample the instances of categories that have more than `category_cap` instances.
 
-    Every instance (fact and redirect) has a place in a random order: the MD5 hash of seed, fact and
-    redirect title. An instance stays when it is among the first `category_cap` of at least one of
-    its categories. So a category of at most the cap keeps all of its instances, a larger one at
-    least the cap; it holds more by those that stay for the sake of another category, as in the
-    paper's Table 3. Redirects without a category (`UNCATEGORISED_LABEL`) have none to balance
-    against and all stay. Facts that lose all redirects go.
+    The MD5 hash of seed, fact and redirect title gives each instance (fact and redirect) a place in
+    a random order. An instance is kept if it is among the first `category_cap` of at least one of
+    its categories. So a category with at most the cap keeps all of its instances, and a larger one
+    at least the cap: instances that are kept because of another category are added, as in the
+    paper's Table 3. All redirects without a category (`UNCATEGORISED_LABEL`) are kept. Facts that
+    lose all redirects are excluded.
 
     Reads `instances` (triplet_id, page_id, title, labels). Makes `balanced` (triplet_id, page_id).
 
     Args:
         connection: The database.
-        category_cap: Instances at which a category counts as over-represented; None keeps all.
+        category_cap: Number of instances above which a category is over-represented; None keeps
+            all.
         seed: Seed of the order.
 
     Returns:
-        Instances that went, and facts that went with them.
+        Excluded instances, and facts excluded with them.
     """
     cap = "NULL" if category_cap is None else str(int(category_cap))
     query = _RANKED_INSTANCES.format(
@@ -608,19 +610,19 @@ def balance(
 
 _NAMES_OF_ENTITIES = """
     CREATE OR REPLACE TABLE entity_names AS
-    WITH asked AS (
+    WITH wanted AS (
         SELECT sample.triplet_id, sample.subject, sample.property, sample.object
         FROM sample SEMI JOIN balanced USING (triplet_id)
-    ), right_objects AS (
+    ), correct_objects AS (
         SELECT DISTINCT facts.object AS entity FROM facts
-        SEMI JOIN asked ON facts.subject = asked.subject AND facts.property = asked.property
-        UNION SELECT subject FROM asked UNION SELECT object FROM asked
+        SEMI JOIN wanted ON facts.subject = wanted.subject AND facts.property = wanted.property
+        UNION SELECT subject FROM wanted UNION SELECT object FROM wanted
     ), names AS (
-        SELECT entity, 0 AS kind, label AS name FROM right_objects
+        SELECT entity, 0 AS kind, label AS name FROM correct_objects
             JOIN entities ON entities.id = entity WHERE label IS NOT NULL
-        UNION ALL SELECT entity, 1, surface FROM articles SEMI JOIN right_objects USING (entity)
-        UNION ALL SELECT entity, 2, alias FROM right_objects JOIN aliases ON aliases.id = entity
-        UNION ALL SELECT entity, 3, surface FROM resolved SEMI JOIN right_objects USING (entity)
+        UNION ALL SELECT entity, 1, surface FROM articles SEMI JOIN correct_objects USING (entity)
+        UNION ALL SELECT entity, 2, alias FROM correct_objects JOIN aliases ON aliases.id = entity
+        UNION ALL SELECT entity, 3, surface FROM resolved SEMI JOIN correct_objects USING (entity)
             WHERE {is_wanted}
     ), distinct_names AS (
         SELECT entity, name, min(kind) AS kind FROM names GROUP BY entity, name
@@ -632,12 +634,12 @@ _NAMES_OF_ENTITIES = """
 def name_objects(
     connection: "duckdb.DuckDBPyConnection", *, labels: Sequence[str]
 ) -> list[StepCount]:
-    """Collect the names of every entity that a kept fact is about or that answers its question.
+    """Collect the names of the subjects and the correct objects of the kept facts.
 
     The names are the label, the article's title as a surface form, the aliases, and the surface
-    forms of redirects in the wanted categories: of all of them, whatever the balancing left out.
-    Redirects in no category are often about something else, so they count only in wikis that do
-    not sort theirs.
+    forms of all redirects in the wanted categories, including those that the balancing excluded.
+    Redirects without a category are often about something else, so they count only in wikis that do
+    not categorise redirects.
 
     Reads `sample` (triplet_id, subject, property, object), `balanced` (triplet_id), `facts`
     (subject, property, object), `entities` (id, label), `aliases` (id, alias), `articles` (entity,
@@ -650,7 +652,7 @@ def name_objects(
         labels: The wanted categories' labels.
 
     Returns:
-        Facts in, entities with names out.
+        Number of facts in, and of entities with names out.
     """
     wanted = ", ".join(quoted(label) for label in labels)
     members = f"page_id IN (SELECT page_id FROM categories WHERE label IN ({wanted}))"

@@ -22,8 +22,8 @@ def test_order_of_pageview_files_does_not_matter(dumps, built, tmp_path):
     assert list(again.rows()) == list(built.rows())
 
 
-def test_pages_text_alone_gives_the_rows_of_the_tables_and_more(mini, dumps, built, tmp_path):
-    """Without page tables nothing tells that a page is missing or an item was moved."""
+def test_the_pages_text_gives_the_rows_of_the_tables_and_more(mini, dumps, built, tmp_path):
+    """Without page tables, missing pages and moved items are not detected."""
     tables = dict.fromkeys(("page", "page_props", "redirect", "categorylinks", "linktarget"))
     exports = tuple(sorted(mini.glob("*pages-articles*.xml.bz2")))
 
@@ -35,8 +35,8 @@ def test_pages_text_alone_gives_the_rows_of_the_tables_and_more(mini, dumps, bui
     assert content(again.rows(), *fields) >= content(built.rows(), *fields)
 
 
-def test_fewer_relations_and_wordings_read_no_dump_again(dumps, built):
-    """Their rows are tested beside the miniature wiki."""
+def test_fewer_relations_and_wordings_do_not_read_dumps_again(dumps, built):
+    """Their rows are tested with the miniature wiki."""
     told = []
 
     options = {"threads": 1, "progress": lambda state: told.append(state.path)}
@@ -46,7 +46,7 @@ def test_fewer_relations_and_wordings_read_no_dump_again(dumps, built):
     assert set(told) == {None}
 
 
-def test_build_goes_on_after_the_step_that_was_killed(dumps, built, tmp_path, monkeypatch):
+def test_build_resumes_after_a_killed_step(dumps, built, tmp_path, monkeypatch):
     def killed(connection, **settings):
         connection.execute("CREATE TABLE surfaces AS SELECT 1 AS half")
         raise KeyboardInterrupt("killed")
@@ -65,7 +65,7 @@ def test_build_goes_on_after_the_step_that_was_killed(dumps, built, tmp_path, mo
     assert all(path.stat().st_mtime_ns == time for path, time in finished.items())
 
 
-def test_killed_process_leaves_nothing_that_counts(mini, built, tmp_path):
+def test_files_of_a_killed_process_are_not_used(mini, built, tmp_path):
     """A process that dies within a step, without cleaning up, does not harm the next one."""
     script = """
 import os, sys
@@ -92,7 +92,7 @@ build_redirectqa(find_dumps(sys.argv[1], "enwiki").files, sys.argv[2], config="e
     assert not (tmp_path / "spill").exists()
 
 
-def test_half_written_results_do_not_count(dumps, built, tmp_path):
+def test_incomplete_results_are_not_used(dumps, built, tmp_path):
     first = build_redirectqa(dumps, tmp_path, config="enwiki", threads=1)
     step = tmp_path / "steps" / "07_categories.kinds.parquet"
     step.write_bytes(step.read_bytes()[:-20])
@@ -103,7 +103,7 @@ def test_half_written_results_do_not_count(dumps, built, tmp_path):
     assert again.path.read_bytes() == built.path.read_bytes()
 
 
-def test_other_seed_redoes_what_depends_on_it(dumps, tmp_path):
+def test_another_seed_repeats_the_dependent_steps(dumps, tmp_path):
     def times():
         return {path.name: path.stat().st_mtime_ns for path in tmp_path.rglob("*.done.json")}
 
@@ -118,7 +118,7 @@ def test_other_seed_redoes_what_depends_on_it(dumps, tmp_path):
     assert set(first.rows()) != set(second.rows())
 
 
-def test_progress_tells_bytes_and_steps(dumps, tmp_path):
+def test_progress_contains_bytes_and_steps(dumps, tmp_path):
     told = []
 
     build_redirectqa(dumps, tmp_path, config="enwiki", threads=1, progress=told.append)
@@ -142,7 +142,7 @@ def test_progress_tells_bytes_and_steps(dumps, tmp_path):
         ({}, {"wikidata": None}, ValueError, "must give `wikidata`"),
         ({}, {"pageviews": ()}, ValueError, "must give `pageviews`"),
         ({}, {"linktarget": None}, SourceNotFoundError, "give the linktarget dump"),
-        ({}, {"page": Path("page.sql.gz")}, SourceNotFoundError, "there is no dump"),
+        ({}, {"page": Path("page.sql.gz")}, SourceNotFoundError, "dump .* not found"),
     ],
 )
 def test_build_rejects_options_and_missing_dumps(options, missing, error, message, dumps, tmp_path):

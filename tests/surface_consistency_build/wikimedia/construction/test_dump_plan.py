@@ -36,7 +36,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_empty_folder_misses_everything_and_says_where_it_is(tmp_path):
+def test_all_files_are_missing_in_an_empty_folder_and_have_urls(tmp_path):
     plan = find_dumps(tmp_path, "enwiki")
 
     roles = [dump.role for dump in plan.missing[:4]]
@@ -50,8 +50,8 @@ def test_empty_folder_misses_everything_and_says_where_it_is(tmp_path):
         _ = plan.files
 
 
-def test_whole_folder_misses_nothing(folder):
-    """Of two files of one name the upper one counts, and of several dates the newest."""
+def test_no_files_are_missing_in_a_complete_folder(folder):
+    """The upper one of two files with the same name is used, and the newest of several dates."""
     fill(folder, *(f"a/{name}" for name in tables("20260101")))
     fill(folder, *tables("20260201", names=("redirect", "page_props")), *tables("20251201"))
     fill(folder, "wikidata-20260112-all.json.gz", "latest-all.json.bz2", "20141201.json.gz")
@@ -74,11 +74,11 @@ def test_whole_folder_misses_nothing(folder):
         ("jawiki", {"needs_views": False, "months": ["202312"]}, {"page", "redirect"}),
     ],
 )
-def test_what_a_build_needs_and_lacks(folder, wiki, options, missing):
+def test_needed_files_that_are_missing_are_listed(folder, wiki, options, missing):
     assert {dump.role for dump in find_dumps(folder, wiki, **options).missing} == missing
 
 
-def test_linktarget_is_not_needed_where_categories_have_titles(folder):
+def test_linktarget_is_not_needed_if_categories_have_titles(folder):
     (folder / "enwiki-20260101-categorylinks.sql").write_text(OLD)
     (folder / "enwiki-20260101-linktarget.sql.gz").unlink()
 
@@ -97,14 +97,14 @@ def test_linktarget_is_not_needed_where_categories_have_titles(folder):
         ("enwiki", tables("20260101"), "sql"),
     ],
 )
-def test_route_follows_what_the_wiki_has_and_what_is_there(wiki, names, route, tmp_path):
+def test_route_depends_on_the_configuration_and_the_existing_files(wiki, names, route, tmp_path):
     fill(tmp_path, *names)
 
     assert find_dumps(tmp_path, wiki).route == route
 
 
-def test_one_export_is_taken_of_several_of_the_same_pages(tmp_path):
-    """The whole one before its parts, of the plain kind before the others."""
+def test_one_of_several_exports_of_the_same_pages_is_selected(tmp_path):
+    """A complete export is preferred to its parts, and the default kind to the others."""
     names = ("1.xml-p1p41242", "1.xml-p41243p99999", "2.xml-p100000p151573")
     parts = [f"enwiki-20260101-pages-articles{name}.bz2" for name in names]
     others = [
@@ -123,8 +123,8 @@ def test_one_export_is_taken_of_several_of_the_same_pages(tmp_path):
     assert chosen() == [f"{whole}.bz2"]
 
 
-def test_no_view_counts_twice(folder):
-    """A day whose month is there, a month that is asked for twice, and two files of a month."""
+def test_views_are_counted_once(folder):
+    """A day of an existing month, a month that is given twice, and two files of a month."""
     fill(folder, "pageviews-20240115-user.bz2", "pageviews-20250101-user.bz2")
 
     files = find_dumps(folder, "enwiki").files
@@ -135,11 +135,11 @@ def test_no_view_counts_twice(folder):
     assert [path.name for path in twice.files.pageviews] == ["pageviews-202401-user.bz2"]
     fill(folder, "pageviews-202401-user")
     both = replace(files, pageviews=(*files.pageviews, folder / "pageviews-202401-user"))
-    with pytest.raises(ValueError, match="two dumps are called pageviews-202401-user"):
+    with pytest.raises(ValueError, match="two dumps have the name pageviews-202401-user"):
         both.check_paths()
 
 
-def test_missing_table_names_the_date_and_what_is_there_of_another(folder):
+def test_missing_table_lists_existing_files_of_another_date(folder):
     (folder / "enwiki-20260101-redirect.sql.gz").unlink()
     fill(folder, "enwiki-20251201-redirect.sql.gz")
 
@@ -147,12 +147,12 @@ def test_missing_table_names_the_date_and_what_is_there_of_another(folder):
 
     assert missing.name == "enwiki-20260101-redirect.sql.gz"
     assert missing.other_dates == ("enwiki-20251201-redirect.sql.gz",)
-    other = r"1 dump file of .*enwiki-20251201-redirect\.sql\.gz is of anoth"
+    other = r"1 dump file of .*enwiki-20251201-redirect\.sql\.gz has another"
     with pytest.raises(SourceNotFoundError, match=other):
         _ = find_dumps(folder, "enwiki").files
 
 
-def test_notes_tell_what_is_lost(folder):
+def test_notes_report_the_consequences_of_missing_files(folder):
     assert find_dumps(folder, "enwiki").notes == ()
     (folder / "enwiki-20260101-page_props.sql.gz").unlink()
     (folder / "2024" / "pageviews-202403-user.bz2").unlink()
@@ -163,8 +163,8 @@ def test_notes_tell_what_is_lost(folder):
     assert months.startswith("page views of 11 files")
 
 
-def test_categorylinks_cut_off_after_its_definition_can_be_planned(folder):
-    """Whether the cut is allowed is asked when the rows are read."""
+def test_categorylinks_truncated_after_its_definition_can_be_planned(folder):
+    """The cut is checked when the rows are read."""
     (folder / "enwiki-20260101-categorylinks.sql").unlink()
     noise = "".join(map(str, np.random.default_rng(0).integers(0, 9, 5_000)))
     packed = gzip.compress(f"{NEW}INSERT INTO `categorylinks` VALUES ({noise});".encode())
@@ -173,7 +173,7 @@ def test_categorylinks_cut_off_after_its_definition_can_be_planned(folder):
     assert find_dumps(folder, "enwiki").missing == ()
 
 
-def test_english_questions_about_another_language_are_said(tmp_path):
+def test_a_note_reports_english_questions_about_another_language(tmp_path):
     fields = {"name": "frwiki", "wiki": "frwiki", "language": "fr", "project": "fr.wikipedia"}
     config = WikiConfig(**fields, uncategorised=True)
 
@@ -185,7 +185,7 @@ def test_english_questions_about_another_language_are_said(tmp_path):
 @pytest.mark.parametrize(
     ("place", "wiki", "options", "error", "message"),
     [
-        ("none", "enwiki", {}, SourceNotFoundError, "give the folder that holds the dumps"),
+        ("none", "enwiki", {}, SourceNotFoundError, "give the folder of the dumps"),
         ("", "jawiki", {"route": "sql"}, ValueError, "'jawiki' maps no categories, so the route"),
         *(
             ("", "enwiki", {"months": [month]}, ValueError, f"be like '202401'.*got '{month}'")

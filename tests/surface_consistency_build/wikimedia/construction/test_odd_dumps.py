@@ -1,4 +1,4 @@
-"""What real dumps hold now and then, each on a wiki of three pages."""
+"""Test irregularities of real dumps, each on a wiki of three pages."""
 
 import bz2
 import os
@@ -22,11 +22,11 @@ ASKED = [("Ann Lee", ("Lyon",)), ("AL", ("Lyon",))]
 
 
 @pytest.mark.parametrize("twice", [0, 1], ids=["subject", "object"])
-def test_entity_that_a_dump_holds_twice_counts_once(tiny, twice):
+def test_entity_that_occurs_twice_in_a_dump_counts_once(tiny, twice):
     assert tiny.surfaces(entities=(*tiny.entities, tiny.entities[twice])) == ASKED
 
 
-def test_entity_with_two_labels_goes_by_both(tiny):
+def test_entity_with_two_labels_has_both_names(tiny):
     other = tiny.entity(20, "Lugdunum", "Lyon")
 
     assert tiny.surfaces(entities=(*tiny.entities, other)) == [
@@ -39,7 +39,7 @@ def test_item_that_was_merged_is_found_by_the_link_to_the_page(tiny):
     assert tiny.surfaces(page_props=[(1, "wikibase_item", "Q999")]) == ASKED
 
 
-def test_item_of_the_page_counts_before_the_link_of_another(tiny):
+def test_item_of_the_page_is_preferred_to_a_link(tiny):
     moved = tiny.entity(11, "Ann Li", "Ann Lee", (20,))
     links = (tiny.entity(10, "Ann Lee", None, (20,)), tiny.entities[1], moved)
 
@@ -48,8 +48,8 @@ def test_item_of_the_page_counts_before_the_link_of_another(tiny):
     assert {row.subject_id for row in tiny.build().rows()} == {"Q10"}
 
 
-def test_page_that_is_no_redirect_any_more_is_an_article(tiny):
-    """The redirect table may keep its row."""
+def test_page_that_is_no_longer_a_redirect_is_an_article(tiny):
+    """The redirect table may still have its row."""
     pages = (*tiny.pages, (4, 0, "Al_Lee", 0), (5, 0, "ALee", 1))
     redirects = (*tiny.redirects, (4, 0, "Lyon", None, ""), (5, 0, "Al_Lee", None, ""))
     entities = (*tiny.entities, tiny.entity(11, "Al Lee", "Al Lee", (20,)))
@@ -61,7 +61,7 @@ def test_page_that_is_no_redirect_any_more_is_an_article(tiny):
     assert found == [*ASKED, ("Al Lee", ("Lyon",)), ("ALee", ("Lyon",))]
 
 
-def test_redirects_through_another_namespace_go(tiny):
+def test_redirects_through_another_namespace_are_excluded(tiny):
     pages = (*tiny.pages, (8, 4, "Hop", 1), (9, 0, "A._L.", 1))
     redirects = (*tiny.redirects, (9, 4, "Hop", None, ""), (8, 0, "Ann_Lee", None, ""))
 
@@ -71,20 +71,20 @@ def test_redirects_through_another_namespace_go(tiny):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"links": ()}, "step 'categories' left none: in none of the categories"),
-        ({"redirects": ()}, "step 'instances' left none: the subject has no redirect surface"),
-        ({"redirects": ((3, 0, "Ann_Lee", "fr", ""),)}, "'resolve' left none: leads to another"),
+        ({"links": ()}, "step 'categories' kept none: in none of the categories"),
+        ({"redirects": ()}, "step 'instances' kept none: the subject has no redirect surface"),
+        ({"redirects": ((3, 0, "Ann_Lee", "fr", ""),)}, "'resolve' kept none: leads to another"),
     ],
 )
-def test_build_names_what_went_last(tiny, parts, message):
-    """Not a step that may leave nothing, such as that of the shared names."""
+def test_the_error_for_an_empty_build_names_the_last_exclusion(tiny, parts, message):
+    """Steps that may give no rows, such as that of the shared names, are not named."""
     tiny.write(**parts)
 
     with pytest.raises(DataError, match=message):
         tiny.build()
 
 
-def test_every_part_of_an_export_counts(tiny):
+def test_all_parts_of_an_export_are_read(tiny):
     """Parts of the English Wikipedia's export share a number and differ in their pages."""
     tiny.write()
     for number, title, pages in ((3, "AL", "p1p5"), (6, "ALee", "p6p9")):
@@ -103,7 +103,7 @@ def test_every_part_of_an_export_counts(tiny):
 
 
 def test_chinese_redirects_are_sorted_by_their_templates(tmp_path):
-    """The wiki's own names of namespaces, magic words and templates."""
+    """With the wiki's names of namespaces, magic words and templates."""
     text = "#重定向 [[李安]]\n{{Redirect category shell|\n{{本名重定向}}\n{{簡繁重定向}}\n}}"
     page = page_xml("李安導演", text, page_id=3, redirect="李安")
     path = tmp_path / "zhwiki-20260101-pages-articles.xml"
@@ -117,7 +117,7 @@ def test_chinese_redirects_are_sorted_by_their_templates(tmp_path):
     assert rows == [{"page_id": 3, "label": "Redirects_from_birth_names"}]
 
 
-def test_packed_dumps_give_the_same_rows(tiny):
+def test_compressed_dumps_give_the_same_rows(tiny):
     tiny.write()
     plain = tiny.build().path.read_bytes()
     for name in ("page.sql", "wikidata-20260101-all.json", "pageviews-202401-user"):
@@ -143,14 +143,14 @@ def read_stamps(work):
     return {path.name: path.stat().st_mtime_ns for path in (work / "staged").glob("*.done.json")}
 
 
-def test_cut_off_dump_is_counted_and_only_it_is_read_again(cut):
-    """What was read without the permission counts with it; a restart warns as the first start."""
-    with pytest.raises(DataError, match=r"line 4 is no Wikidata entity .* after 2 items"):
+def test_only_a_truncated_dump_is_read_again(cut):
+    """Results of a run without the option are reused; a restart warns like the first start."""
+    with pytest.raises(DataError, match=r"line 4 is not a Wikidata entity .* after 2 items"):
         cut.build()
     work = cut.folder.with_name("work")
     before = read_stamps(work)
 
-    with pytest.warns(DataWarning, match="what came before is kept"):
+    with pytest.warns(DataWarning, match="the data before it is kept"):
         first = cut.build(allow_truncated=True)
     after = read_stamps(work)
     with pytest.warns(DataWarning, match="an earlier start read it"):
@@ -165,16 +165,16 @@ def test_cut_off_dump_is_counted_and_only_it_is_read_again(cut):
         ("dumps read to their end", 1, 0),
     ]
     where = (
-        r"wikidata\S* is cut off or damaged near byte [\d,]+ of [\d,]+; what came before is kept"
+        r"wikidata\S* is cut off or damaged near byte [\d,]+ of [\d,]+; the data before it is kept"
     )
     assert re.fullmatch(where, lines[1].reason)
     assert second.attrition == first.attrition
-    with pytest.raises(DataError, match="line 4 is no Wikidata entity"):
+    with pytest.raises(DataError, match="line 4 is not a Wikidata entity"):
         cut.build()
 
 
-def test_plain_dumps_without_an_end_mark_are_counted_or_refused(tiny):
-    """The tables here are compact ones; the entities stand in an array, whose end is checked."""
+def test_uncompressed_dumps_without_an_end_marker_are_counted_or_rejected(tiny):
+    """The tables here are compact ones; the entities are in an array, whose end is checked."""
     tiny.write()
     plan = find_dumps(tiny.folder, "enwiki")
 
@@ -184,13 +184,13 @@ def test_plain_dumps_without_an_end_mark_are_counted_or_refused(tiny):
     tables = ("page", "redirect", "page_props", "linktarget", "categorylinks")
     steps = {f"read {name}" for name in (*tables, "pageviews-202401-user")}
     assert told.keys() == steps & {count.step for count in counts}
-    assert re.search(r"page.sql is not packed and has no mark at its end", told["read page"])
-    assert any("1 pageview files are not packed" in note for note in plan.notes)
+    assert re.search(r"page.sql is not compressed and has no end marker", told["read page"])
+    assert any("1 pageview files are not compressed" in note for note in plan.notes)
     with pytest.raises(DataError, match=r"page\.sql: .*--require-end-mark"):
         tiny.build(require_end_mark=True)
 
 
-def test_changed_middle_of_a_plain_dump_is_seen(tiny):
+def test_changed_middle_of_an_uncompressed_dump_is_detected(tiny):
     """Size, start and end are the same."""
     tiny.write()
     path = tiny.folder / "wikidata-20260101-all.json"
@@ -204,7 +204,7 @@ def test_changed_middle_of_a_plain_dump_is_seen(tiny):
     assert (first, {row.object_surface for row in tiny.build().rows()}) == ({"Lyon"}, {"Leon"})
 
 
-def test_too_little_memory_is_named(tiny):
+def test_the_error_for_too_little_memory_contains_the_limit(tiny):
     tiny.write()
 
     with pytest.raises(SurfaceConsistencyError, match=r"DuckDB.s 1MB of .*larger memory_limit"):
@@ -242,7 +242,7 @@ build_redirectqa(plan.files, sys.argv[2], config=plan.config, threads=1, progres
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no signals to kill with")
-def test_killed_build_goes_on_and_its_lock_is_gone(tiny):
+def test_killed_build_resumes_and_its_lock_is_released(tiny):
     tiny.write()
     work = tiny.folder.with_name("work")
     command = [sys.executable, "-c", KILLED, str(tiny.folder), str(work)]

@@ -20,7 +20,7 @@ def fact(number, item, name, relation="country"):
 
 @pytest.fixture(scope="module")
 def facts(built):
-    """A fact about every subject of the build, in the order of their numbers turned around."""
+    """A fact about each subject of the build, in reverse order of their numbers."""
     subjects = {
         row.subject_id: row.subject_surface
         for row in built.rows()
@@ -81,8 +81,8 @@ def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
     ("items", "message"),
     [
         ([fact(1, "Q1", "A"), fact(1, "Q2", "B")], "'1' is given twice"),
-        ([fact(1, "Q1", "A", relation="spouse")], "relation 'spouse' is none of enwiki's"),
-        ([fact(1, "Q1", "Nobody")], "step 'facts' left none: the subject has no article"),
+        ([fact(1, "Q1", "A", relation="spouse")], "relation 'spouse' is not one of enwiki's"),
+        ([fact(1, "Q1", "Nobody")], "step 'facts' kept none: the subject has no article"),
     ],
 )
 def test_augment_rejects_facts(items, message, dumps, tmp_path):

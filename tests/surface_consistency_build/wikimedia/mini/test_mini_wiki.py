@@ -1,4 +1,4 @@
-"""The whole construction on a wiki whose rows were worked out by hand; see README.md."""
+"""Test the construction on a wiki with rows derived by hand; see README.md."""
 
 import csv
 import dataclasses
@@ -48,7 +48,7 @@ def shown(row):
 
 @pytest.fixture(scope="module")
 def sql_build(tmp_path_factory):
-    """The default build, by the SQL tables."""
+    """The default build, from the SQL tables."""
     plan = find_dumps(FOLDER, "enwiki", route="sql")
     return build_redirectqa(plan.files, tmp_path_factory.mktemp("sql"), config=plan.config)
 
@@ -111,7 +111,7 @@ def test_older_category_schema_gives_the_same_bytes(sql_build, build):
 
 
 def test_text_route_gives_the_same_bytes(sql_build, build):
-    """Redirects and categories off the pages' text, with the `page` table for the articles."""
+    """Redirects and categories from the pages' text, with the `page` table for the articles."""
     result = build(route="xml")
 
     assert digest(result) == digest(sql_build)
@@ -120,7 +120,7 @@ def test_text_route_gives_the_same_bytes(sql_build, build):
 
 
 def test_uncategorised_route_keeps_redirects_in_no_category(sql_build, build):
-    """Without categories the redirects of Q40 and Q41 stay, and all carry one label."""
+    """Without categories the redirects of Q40 and Q41 are kept, and all have one label."""
     config = load_wiki("enwiki").model_copy(
         update={"categories": {}, "templates": {}, "uncategorised": True}
     )
@@ -145,7 +145,7 @@ def test_release_v0_1_0_has_no_religion_and_one_wording(sql_build, build):
     for row in (*wanted, *got):
         del row["triplet_id"]
     assert got == wanted
-    assert removed(result, "claims") == {"another relation, or said twice": 3}
+    assert removed(result, "claims") == {"another relation, or a repeated claim": 3}
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -161,13 +161,15 @@ def test_build_is_deterministic(sql_build, tmp_path, threads):
     assert again.attrition == sql_build.attrition
 
 
-def test_unambiguous_objects_leave_shared_names_out(sql_build, build):
-    """Q24's second occupation has the name of another item: no fact, and still a right answer."""
+def test_unambiguous_objects_exclude_shared_names(sql_build, build):
+    """Q24's second occupation has the name of another item: not a fact, but a correct answer."""
     result = build(unambiguous="both")
     reason = "the object's canonical surface is shared by several entities"
 
     assert removed(result, "candidates") == {**removed(sql_build, "candidates"), reason: 1}
-    assert removed(result, "sample") == {"another right object of the question is the gold one": 1}
+    assert removed(result, "sample") == {
+        "another correct object of the question is the gold one": 1
+    }
     got, wanted = [shown(row) for row in result.rows()], list(expected_rows())
     for row in (*got, *wanted):
         del row["triplet_id"]
