@@ -752,7 +752,9 @@ def _not_json(error: json.JSONDecodeError, place: str, remedy: str) -> RecordErr
 
 
 def writable(value: Any) -> Any:  # noqa: ANN401
-    r"""Replace the lone surrogates in all texts of a value, which UTF-8 cannot hold, by "?".
+    r"""Replace the lone surrogates in all texts of a value, which UTF-8 cannot encode.
+
+    Each becomes its escape in JSON, so that names that differ remain different.
 
     Args:
         value: A text, or objects, lists and tuples of such; of a depth within `DEEPEST`.
@@ -761,11 +763,11 @@ def writable(value: Any) -> Any:  # noqa: ANN401
         The value.
 
     Examples:
-        >>> writable({"Malm\ud800": ["\ud800ö"]})
-        {'Malm?': ['?ö']}
+        >>> writable({"Malm\ud800": ["\udfffö"]})
+        {'Malm\\ud800': ['\\udfffö']}
     """
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, dict):
         return {writable(name): writable(cell) for name, cell in value.items()}
     return type(value)(map(writable, value)) if isinstance(value, list | tuple) else value

@@ -472,7 +472,10 @@ class Layouts(Family):
         try:
             raw = path.read_bytes()
             content = parsed(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw, path)
-            wanted = table_of(READERS[layout](content))
+            wanted = {
+                tuple(map(escaped, key)): score
+                for key, score in table_of(READERS[layout](content)).items()
+            }
         except Exception as error:
             wanted, is_legal, self.why = None, False, repr(error)[:200]
         if not self.is_of(layout, content):
@@ -521,6 +524,11 @@ def difference(found, wanted):
     extra = {key: found[key] for key in found if key not in wanted or found[key] != wanted[key]}
     lost = {key: wanted[key] for key in wanted if key not in found or found[key] != wanted[key]}
     return f"{str(extra)[:300]} rather than {str(lost)[:300]}"
+
+
+def escaped(name):
+    """Write a lone surrogate of a name as its escape, because UTF-8 cannot encode it."""
+    return name.encode(errors="backslashreplace").decode() if isinstance(name, str) else name
 
 
 def parsed(data, path):

@@ -97,8 +97,8 @@ HARD = {"strict": "42", "loose": "[invalid]"}
         # "NA" and "null" are answers, "nan" is a missing one, "" an empty one; 007 keeps its zeros.
         (TABLE, {"007": "NA", "1": "null", "3": "", "4": 'a, "b"\nc'}),
         # JSON can escape half a pair; what is read can be written, and whole pairs stay.
-        (r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}', {"q1": "Malm?ö \U0001f600"}),
-        (r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö"]]}', {"q1": "Malm?ö"}),
+        (r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}', {"q1": "Malm\\ud800ö \U0001f600"}),
+        (r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö"]]}', {"q1": "Malm\\ud800ö"}),
         # Samples of the harness go by document, else by prompt.
         (lines(lm_eval_sample(LONDON)), {"q1": LONDON}),
         (lines(lm_eval_sample(LONDON, doc={"question_id": 12})), {"12": LONDON}),
