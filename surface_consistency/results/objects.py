@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.names import is_task
 from surface_consistency.results.rows import Cells, Flat, Flats
@@ -173,6 +173,9 @@ def swe_bench(row: Cells, place: Place) -> Flats | None:
     }
     if "resolved" not in lists:
         return None
+    for name, cell in row.items():
+        if name.endswith("_ids") and cell is not None and name.removesuffix("_ids") not in lists:
+            raise ValueError(f"{name} is {shown(cell)}, which is not a list of instances")
     if lists.keys().isdisjoint(("unresolved", "completed", "submitted", "generated", "failed")):
         raise DataError(
             f"{place.source} lists the resolved instances of SWE-bench and not the others, whose "

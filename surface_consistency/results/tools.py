@@ -448,7 +448,7 @@ def lmms_eval_fields(row: Cells) -> Cells:
 
 def eee_parts(row: Cells, whole: Cells) -> Cells:
     """Number the repeat of a sample of Every Eval Ever by its epoch, if it has one."""
-    return {"repeat": max((count_of(at(row, "metadata.epoch")) or 1) - 1, 0)}
+    return {"repeat": _repeat(at(row, "metadata.epoch") or 1)}
 
 
 def eee_scores(row: Cells, whole: Cells) -> Cells:

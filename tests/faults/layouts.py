@@ -61,7 +61,8 @@ def lm_eval(rows):
 def fast_chat(rows):
     for row in rows:
         score = None if row.get("score") == -1 else row.get("score")
-        yield row["model"], row["question_id"], row["turn"], 0, "score", score
+        form = "" if row["turn"] is None else row["turn"]
+        yield row["model"], row["question_id"], form, 0, "score", score
 
 
 def written_out(rows):
@@ -129,7 +130,15 @@ def helm(rows):
 
 
 def promptfoo(content):
-    for row in content["results"]["results"]:
+    # Tests with equal variables are repeats of one test.
+    rows = sorted(content["results"]["results"], key=lambda row: row.get("testIdx") or 0)
+    tests, seen = {}, Counter()
+    asked = [json.dumps(row.get("vars") or row["testIdx"], sort_keys=True) for row in rows]
+    has_repeats = len({*asked}) < len(asked)
+    for row, variables in zip(rows, asked, strict=True):
+        number = tests.setdefault(variables, len(tests))
+        number, repeat = (number, seen[number]) if has_repeats else (row["testIdx"], 0)
+        seen[number] += 1
         provider = row["provider"]
         model = provider
         if isinstance(provider, dict):
@@ -137,16 +146,16 @@ def promptfoo(content):
         scores = {name: row[name] for name in ("success", "score")} | row.get("namedScores", {})
         is_error = row.get("failureReason") == 2
         for name, score in scores.items():
-            yield model, row["testIdx"], "", 0, name, None if is_error else score
+            yield model, number, "", repeat, name, None if is_error else score
 
 
 def deepeval(content):
     for row in content["testCases"]:
-        metrics = row.get("metricsData") or ()
+        metrics, asked = row.get("metricsData") or (), str(row["input"])
         has_failed = any(one.get("error") or one.get("score") is None for one in metrics)
-        yield None, row["input"], "", 0, "success", None if has_failed else row.get("success")
+        yield None, asked, "", 0, "success", None if has_failed else row.get("success")
         for name, one in zip(numbered([one["name"] for one in metrics]), metrics, strict=True):
-            yield None, row["input"], "", 0, name, None if one.get("error") else one.get("score")
+            yield None, asked, "", 0, name, None if one.get("error") else one.get("score")
 
 
 def simple_evals(content):
@@ -459,7 +468,8 @@ class Layouts(Family):
         """Check that the damaged file still has the columns by which its layout is known."""
         row = content[0] if isinstance(content, list) and content else content
         if isinstance(row, dict) and layout == "example_0 example_1":
-            return all(re.fullmatch(r"example_\d+", name) for name in row)
+            is_full = {*layout.split()} <= {*row}
+            return is_full and all(re.fullmatch(r"example_\d+", name) for name in row)
         is_first = isinstance(row, dict) and "spec" in row
         return is_first or (isinstance(row, dict) and {*layout.split()} <= {*row})
 

@@ -475,3 +475,25 @@ def test_a_header_with_many_columns_is_not_copied_into_each_sample(tmp_path):
 
     with pytest.raises(RecordError, match=r"10,001 columns are more than the 10,000"):
         read_results(tmp_path / "log.eval")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            {"resolved_ids": ["a"], "unresolved_ids": ["b"], "error_ids": "b"},
+            "error_ids is 'b', which is not a list of instances",
+        ),
+        (
+            {"evaluation_id": "e", "model_id": "m", "evaluation_name": "t", "sample_id": "q"}
+            | {"evaluation": {"score": 1}, "metadata": {"epoch": float("nan")}},
+            "epoch is nan, which is not a number from 1",
+        ),
+    ],
+)
+def test_a_field_of_another_type_is_an_error(tmp_path, row, message):
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(row if "resolved_ids" in row else [row]), "utf-8")
+
+    with pytest.raises(DataError, match=message):
+        read_results([path], ResultColumns())
