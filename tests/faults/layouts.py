@@ -545,7 +545,7 @@ def parsed(data, path):
     """Read JSON or JSONL as the standard library does."""
     if ".jsonl" not in path.name:
         return json.loads(data)
-    return [json.loads(line) for line in data.decode().split("\n") if line.strip()]
+    return [json.loads(line) for line in data.decode("utf-8-sig").split("\n") if line.strip()]
 
 
 class Real(Layouts):
