@@ -17,6 +17,7 @@ PACKAGE = ROOT / "surface_consistency"
 DIRECTIVE = re.compile(
     r"^::: ([\w.]+)\n(?:    options:\n      members:\n((?:        - \w+\n)+))?", re.M
 )
+SUFFIXES = (".md", ".ipynb")
 NOT_SHOWN = {"surface_consistency.cli"}
 """Rooms whose users are on the command line."""
 
@@ -96,9 +97,10 @@ def test_settings_pages_are_those_of_the_records():
         assert path.read_text("utf-8") == text, "run scripts/option_tables"
 
 
-def test_each_page_stands_in_the_navigation_once():
-    listed = re.findall(r"[\w./-]+\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+def test_each_page_is_in_the_navigation_once():
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    listed = re.findall(r"[\w./-]+\.(?:md|ipynb)$", navigation, re.MULTILINE)
     docs = ROOT / "docs"
-    pages = [str(page.relative_to(docs)) for page in docs.rglob("*.md")]
+    pages = [str(page.relative_to(docs)) for page in docs.rglob("*.*") if page.suffix in SUFFIXES]
 
     assert sorted(listed) == sorted(page for page in pages if not page.startswith("paper/"))
