@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import stat
 import sys
 import zlib
 from collections import Counter
@@ -695,7 +696,11 @@ def within(folder: Path, name: str) -> Path:
             f"{folder / name[:_SHOWN]} leads out of its folder by a symbolic link or '..', which "
             "is not followed; put a copy of the file in its place, or remove it"
         )
-    if path.exists() and not (path.is_file() or path.is_dir()):
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # It is missing, or another process has just removed it.
+        return path
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise DataError(
             f"{folder / name[:_SHOWN]} is not a regular file but a named pipe, a socket or a "
             "device; put a copy of the file in its place, or remove it"
