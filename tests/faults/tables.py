@@ -140,13 +140,18 @@ def scores_of(rows, names):
     table = {}
     for row in rows:
         told = {names["model"]: "", names["form"]: "", names["score"]: None, **row}
-        key = tuple(text(told[names[role]]) for role in ("model", "item", "form"))
+        form = "" if told[names["form"]] is None else told[names["form"]]
+        key = (text(told[names["model"]]), text(told[names["item"]]), text(form))
         score = number(told[names["score"]])
         if table.setdefault(key, score) != score or not key[1]:
             raise ValueError(f"two scores of {key}")
+    return table
+
+
+def check_labels(table):
+    """Check that the scores of a table are correctness labels."""
     if not {*table.values()} <= {0, 1, None}:
         raise ValueError("a score is not 0 or 1")
-    return table
 
 
 def accuracies(table):
@@ -167,6 +172,7 @@ def accuracies(table):
 
 def consistencies(table):
     """Compute per model how often two forms of an item agree."""
+    check_labels(table)
     models = {}
     for (model, item, _), score in table.items():
         items = models.setdefault(model, {})
@@ -194,6 +200,7 @@ def mean(values):
 
 def comparisons(table):
     """Count the answers of two models to the same forms of the same items."""
+    check_labels(table)
     counts = {"both": (1, 1), "reference_only": (1, 0), "model_only": (0, 1), "neither": (0, 0)}
     rows, models = {}, {model for model, *_ in table}
     for reference, model in permutations(models, 2):
