@@ -1,10 +1,10 @@
 """Positions and sizes of Parquet pages, read from the footer and from the headers of the pages.
 
 The reader of pyarrow decodes pages by their own headers and does not compare them with the footer.
-It ends the process, without an exception, where the metadata of a column chunk contradicts the
-schema and is asked for; and it takes memory for as many parts as a list announces. The footer is
-therefore parsed here as well. Both are structures of the Thrift compact protocol; their fields are
-those of `FileMetaData` and `PageHeader` in the Parquet format
+It ends the process, without an exception, if the metadata of a column chunk contradicts the schema
+and is read; and it allocates memory for as many parts as a list states. The footer is therefore
+parsed here as well. Both are structures of the Thrift compact protocol; their fields are those of
+`FileMetaData` and `PageHeader` in the Parquet format
 (https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift).
 """
 

@@ -54,7 +54,7 @@ test_cells_reject_other_values = refusals(
     *((text_of, ["a"], "expected text"), (text_of, 1.5, "expected text")),
     *((text_of, True, "expected text"), (identifier_of, 1.5, "expected text")),
     (count_of, "many", "expected a whole number"),
-    (count_of, -1, "expected a whole number of at least 0"),
+    (count_of, -1, "expected an integer of at least 0"),
     (strings_of, [["nested"]], "expected text"),
     (strings_of, {"a": 1}, "expected text"),
 )

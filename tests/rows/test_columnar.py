@@ -141,7 +141,7 @@ def test_arrays_are_as_large_as_their_headers_state(tmp_path, monkeypatch):
     np.save(content, np.zeros(10))
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("b.npy", content.getvalue().replace(b"(10,), }   ", b"(9999999,)}"))
-    with pytest.raises(ValueError, match=r"'b.npy' announces an array of shape \(9999999,"):
+    with pytest.raises(ValueError, match=r"'b.npy' states an array of shape \(9999999,"):
         check_arrays(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", content.getvalue().replace(b"(10,)", b"(10,("))

@@ -47,7 +47,11 @@ def test_resolve_columns_finds(available, options, found):
 test_resolve_columns_rejects = refusals(
     lambda available, options: resolve_columns(available, REDIRECTQA_COLUMNS, **options),
     (["Possible Answers", "possibleAnswers"], {}, "are both writings of 'possible_answers'"),
-    (["obj", "object_surface"], {}, r"'obj' could both be 'object'; say .*columns=\{'object': 'ob"),
+    (
+        ["obj", "object_surface"],
+        {},
+        r"'obj' could both be 'object'; name .*columns=\{'object': 'ob",
+    ),
     (
         ["questoin", "gold"],
         {"required": ["question"]},

@@ -105,7 +105,7 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
         ("open.csv", b'a,b\n"x,2\n', r"open\.csv:2: unexpected end of data"),
         ("torn.json", b'[{"a": 1},\n{"a"', r"torn\.json:2: not JSON"),
         ("scalars.json", b"[1, 2]", r"scalars\.json:1: an item .* is one JSON object"),
-        ("torn.parquet", b"PAR1 and then nothing", r"torn\.parquet is no readable Parquet file"),
+        ("torn.parquet", b"PAR1 and then nothing", r"torn\.parquet is not a readable Parquet file"),
         ("rows.xlsx", b"PK", r"cannot read .*rows\.xlsx: the formats are \.parquet, \.jsonl"),
     ],
 )
