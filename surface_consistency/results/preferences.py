@@ -43,15 +43,15 @@ def arena(row: Cells, place: Place) -> Flats:
     names, told = (row["model_a"], row["model_b"]), str(row["winner"] or "")
     score = {str(names[0]): 0.0, str(names[1]): 1.0}.get(told, _SCORES.get(told.casefold()))
     if score is None and told.casefold() not in ("", "error", "none", "nan"):
-        raise RecordError(f"{place}: the winner {shown(told)} is none of model_a, model_b and tie")
+        raise RecordError(f"{place}: the winner {shown(told)} is not model_a, model_b or tie")
     yield _battle(row, names, score, (None, None))
 
 
 def mt_bench(row: Cells, place: Place) -> Flats:
-    """Read a match of MT-bench, which is played twice with the answers in either order.
+    """Read a match of MT-bench, which consists of two games with the answers in both orders.
 
-    As in FastChat's `show_result`, a model wins if it wins both games; a match of which a game has
-    no winner that could be read is not a score.
+    As in FastChat's `show_result`, a model wins if it wins both games; a match with a game without
+    a readable winner is not a score.
     """
     known = {"model_1": "model_a", "model_2": "model_b", "tie": "tie", "error": "error"}
     first, second = known[row["g1_winner"]], known[row["g2_winner"]]
@@ -61,7 +61,7 @@ def mt_bench(row: Cells, place: Place) -> Flats:
 
 
 def _battle(row: Cells, models: Any, score: float | None, texts: Any) -> Flat:  # noqa: ANN401
-    """Lay out a battle of two models by the score of the second one."""
+    """Return a battle of two models with the score of the second one."""
     parts = {"id": at(dict(row), _ITEM), "form": f"turn {row['turn']}" if "turn" in row else ""}
     fields = {name: row[name] for name in ("judge", "annotator", "language") if name in row}
     names = tuple(None if one is None else str(one) for one in models)
@@ -81,7 +81,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     names = list(dict.fromkeys(model for flat in rows for model in flat.fields["models"]))
     if len(names) != 2:
         raise DataError(
-            f"{file} has battles of {len(names)} models; give those of two models as a file"
+            f"{file} has battles of {len(names)} models; use a file with the battles of two models"
         )
     notes.append(
         f"{file}: preference is 1 for a win, 0.5 for a tie and 0 for a loss against the "

@@ -1,4 +1,4 @@
-"""Results of promptfoo: its repeats, prompts and providers, and the table that it writes as CSV."""
+"""Read results of promptfoo: repeats, prompts and providers, and its CSV tables."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from surface_consistency.results.tools import promptfoo_parts, without_copies
 from surface_consistency.rows.cells import count_of, identifier_of
 from surface_consistency.rows.readers import Place, Row
 
-# Variables that promptfoo adds while it runs, with another value in each repeat.
+# Variables that promptfoo adds at run time, with a different value in each repeat.
 _RUNTIME: Final = ("sessionId", "_conversation")
 _OUTPUT: Final = re.compile(r"\A(?:\[([^\]]+)\] )?(.*)\Z", re.DOTALL)
 _CELL: Final = re.compile(r"\[(PASS|FAIL|ERROR)\] \(([^,)]*)(?:, ([^)]*))?\)(.*)", re.DOTALL)
@@ -22,7 +22,7 @@ _REASON: Final = re.compile(r"(?<!\s)\s*(?:Pass|Fail) Reason: ")
 
 
 def parts(result: Cells, row: Cells) -> Cells:
-    """Read model, failure and variables of a result; the variables say what was asked."""
+    """Read model, failure and variables of a result; the variables identify the question."""
     told = at(result, "testCase.vars") or result.get("vars") or {}
     asked = {name: value for name, value in told.items() if name not in _RUNTIME}
     content = json.dumps(asked, sort_keys=True) if asked else None
@@ -44,9 +44,9 @@ def fields(result: Cells) -> Cells:
 def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     """Number tests and repeats, and name several prompts of a provider.
 
-    A repeat has another number of its test (`testIdx`), but equal variables and assertions. If one
-    provider answers several prompts, each prompt is a model; of several providers, each prompt is a
-    form.
+    A repeat has a different test number (`testIdx`), but equal variables and assertions. If there
+    is one provider with several prompts, each prompt is a model; with several providers, each
+    prompt is a form.
     """
     rows = without_copies(list(flats), "testIdx", file, notes)
     rows = sorted(rows, key=lambda flat: flat.fields["testIdx"] or 0)
@@ -66,8 +66,8 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     labels = {model: Counter(own.values()) for model, own in prompts.items()}
     if has_prompts:
         notes.append(
-            f"{file}: the prompts of {first_names(prompts)} are each a {role}, called by "
-            "their labels (column 'prompt_label'; the providers are in column 'provider')"
+            f"{file}: the prompts of {first_names(prompts)} are each a {role}, named by their "
+            "labels (column 'prompt_label'; the providers are in column 'provider')"
         )
     for flat, (number, repeat) in zip(rows, numbers, strict=True):
         fields = {name: value for name, value in flat.fields.items() if name != "test"}
@@ -82,12 +82,12 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
 
 
 def is_table(file: Path) -> bool:
-    """Tell the CSV that promptfoo writes by its header and first output."""
+    """Return whether a file is a CSV of promptfoo, by its header and first output."""
     if not (file.name.lower().removesuffix(".gz").endswith(".csv") and file.is_file()):
         return False
     try:
         return next(table_rows(file), None) is not None
-    except RecordError:  # Another reader names the fault.
+    except RecordError:  # Another reader reports the error.
         return False
 
 
@@ -95,10 +95,10 @@ def table_rows(file: Path) -> Iterator[Row]:
     """Read the CSV that promptfoo writes as rows of its JSON, one per output.
 
     Args:
-        file: The file. Older ones hold status, score and text in one cell.
+        file: The file. Older ones have status, score and text in one cell.
 
     Yields:
-        Place and result; nothing of another table.
+        Place and result; nothing for another table.
 
     Raises:
         RecordError: If a row has another number of cells than the header.
@@ -106,8 +106,8 @@ def table_rows(file: Path) -> Iterator[Row]:
     table = (cells for _, cells in csv_rows(file, is_strict=False))
     header = next(table, [])
     if len(header) > MOST_COLUMNS:
-        return  # Another reader names the number.
-    # The columns of outputs are before "Status", or of old files called [provider] prompt.
+        return  # Another reader reports the number.
+    # The columns of outputs precede "Status", or in old files are named [provider] prompt.
     is_output = re.compile(r"\[[^\]]+\] ").match
     new = [at for at in range(len(header)) if header[at + 1 : at + 3] == ["Status", "Score"]]
     outputs = new if "Grader Reason" in header else []

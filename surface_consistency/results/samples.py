@@ -56,7 +56,9 @@ class Option(NamedTuple):
 def written_out(row: Cells, place: Place) -> Flats:
     r"""Read samples that lm-eval 0.3 wrote with `--write_out` (`<task>_write_out_info.json`).
 
-    The number of a document (`doc_id`) is dropped, because documents were shuffled before they were numbered. Its prompt ends with the stop sequence of the answer, which is removed after "A:" or "Answer:".
+    The number of a document (`doc_id`) is dropped, because documents were shuffled before they were
+    numbered. Its prompt ends with the stop sequence of the answer, which is removed after "A:" or
+    "Answer:".
 
     Args:
         row: The document: prompt_0, logit_0 (the text, in tasks that generate), truth, and its

@@ -109,7 +109,7 @@ class Part(NamedTuple):
 
 
 def frame_of(rows: Sequence[Cells], source: str) -> pd.DataFrame:
-    """Make a frame of the rows of a file; lone surrogates, which UTF-8 cannot encode, become "?"."""
+    """Make a frame of the rows of a file; lone surrogates, invalid in UTF-8, become "?"."""
     names: set[str] = set()
     for row in rows:
         if not row.keys() <= names:
