@@ -134,7 +134,7 @@ def test_uris_that_are_no_items_are_left_out():
             ColumnNotFoundError,
             r"'possible_answers' under possible_answers\. Its",
         ),
-        ([ROWS[0]] * 2, DataError, r"list:2: id '4222362' is on an earlier row too"),
+        ([ROWS[0]] * 2, DataError, r"list:2: id '4222362' is also on an earlier row"),
         ([row(1, "A", "b", s_pop=-5)], RecordError, r"list:1: .*'s_pop': .* at least 0, got -5"),
         ([row(1, "A", "b", o_pop="x")], RecordError, r"list:1: column 'o_pop': expected a whole"),
         ("akariasai/PopQA", SourceNotFoundError, r"'akariasai/PopQA' is not in its cache"),

@@ -25,7 +25,7 @@ from surface_consistency.errors import (
         (
             ("possible_answers",),
             r"'references' under possible_answers; 'object_al.*Its columns are triplet_id, "
-            r".*To accept the object's name alone, name its column there$",
+            r".*To accept only the object's name, name its column there$",
         ),
     ],
 )
@@ -260,7 +260,7 @@ def test_cells_of_any_kind_are_compared(rows, first, second):
     repeated = [rows[0] | first, *rows[1:], rows[0] | second]
 
     if first == {"note": None}:
-        with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows to the letter"):
+        with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows exactly"):
             load_redirectqa(repeated)
     else:
         with pytest.raises(DataError, match="they differ in note; if one of these"):

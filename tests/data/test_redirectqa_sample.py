@@ -103,7 +103,7 @@ def test_the_sample_goes_by_its_name(tmp_path, monkeypatch):
 
     assert (named.source.id, named.source.n_questions) == ("redirectqa-sample", len(named.rows))
     for path in ("./sample", Path("sample")):
-        with pytest.raises(SourceNotFoundError, match="sample holds no data files"):
+        with pytest.raises(SourceNotFoundError, match="sample contains no data files"):
             load_redirectqa(path)
 
 

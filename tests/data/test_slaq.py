@@ -127,7 +127,7 @@ def test_all_malformed_rows_are_named_at_once(write_csv, row):
 
 
 def test_repeated_rows_count_once(write_csv, row):
-    with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows to the letter"):
+    with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows exactly"):
         data = load_slaq(write_csv([row("A"), row("B"), row("A")]))
 
     assert len(data.topics) == 2

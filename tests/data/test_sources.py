@@ -154,7 +154,7 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
         ),
         (5, {}, TypeError, r"source must be a hub id, a path, .*got int"),
         (["a.jsonl"], {}, TypeError, r"row 1 must be a dictionary, got str"),
-        ({"test": "a.jsonl"}, {}, TypeError, r"source\['test'\] must hold rows, got str"),
+        ({"test": "a.jsonl"}, {}, TypeError, r"source\['test'\] must contain rows, got str"),
         ({"id": 1, "name": "x"}, {}, SourceNotFoundError, r"its splits: id, name"),
     ],
 )
@@ -181,12 +181,12 @@ LINE = '{"a": 1}\n'
         (
             {"README.md": "# nothing", "notes.txt": LINE},
             SourceNotFoundError,
-            r"holds no data files .* but README\.md, notes\.txt; name",
+            r"contains no data files .* but README\.md, notes\.txt; name",
         ),
         (
             {"manifest.json": LINE, "scoring.json": LINE},
             SourceNotFoundError,
-            r"is that of a run and holds no data; name the data",
+            r"is a run folder and contains no data; name the data",
         ),
         (
             {"a.jsonl": LINE, "b.jsonl": LINE},
@@ -359,7 +359,7 @@ def test_load_redirectqa_reads_the_hub_cache_offline(own_caches, rows, write_lin
     # A cached README without data is no data set.
     (snapshot / "test.jsonl").unlink()
     (snapshot / "README.md").write_text("# RedirectQA")
-    with pytest.raises(SourceNotFoundError, match=r"naist-nlp/RedirectQA holds no data files"):
+    with pytest.raises(SourceNotFoundError, match=r"naist-nlp/RedirectQA contains no data files"):
         load_redirectqa()
 
 
@@ -381,7 +381,11 @@ def test_an_uncached_repository_is_refused_offline():
         (401, "GatedRepo", r"is gated: accept its conditions .* or set HF_TOKEN"),
         (404, "RepoNotFound", r"no data repository 'o/n', or it is private: .* no local file"),
         (401, "", r"no data repository 'o/n', or it is private"),
-        (404, "RevisionNotFound", r"no revision 'v9': its branches and tags stand at .*/n/tree"),
+        (
+            404,
+            "RevisionNotFound",
+            r"no revision 'v9': its branches and tags are listed at .*/n/tree",
+        ),
         (500, "", r"cannot be reached and 'o/n' at revision 'v9' is not in its cache"),
         (0, "down", r"the hub cannot be reached and 'o/n' at revision 'v9' is not in"),
     ],
