@@ -133,7 +133,7 @@ class Plugins:
             Its module and the first line of its docstring; None for a plugin of another package.
 
         Raises:
-            PluginError: If there is no such plugin, or several packages register it.
+            PluginError: If the plugin does not exist, or several packages register it.
         """
         point = self._point(spec)
         return (point.module, _doc_in_source(point).strip()) if self._is_own(point) else None

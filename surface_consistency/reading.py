@@ -314,7 +314,7 @@ def json_or_text(text: str, place: str) -> Any:  # noqa: ANN401
 
     Args:
         text: The text.
-        place: Where it stands, for messages.
+        place: Its place, for messages.
 
     Returns:
         The value; the text itself if it is not JSON.
@@ -337,7 +337,7 @@ def parse_toml(text: str, place: str) -> dict[str, Any]:
 
     Args:
         text: The text.
-        place: Where it stands, for messages.
+        place: Its place, for messages.
 
     Returns:
         Its table.
@@ -812,7 +812,7 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
         path: The file.
 
     Returns:
-        The digest in hexadecimal; None if there is no file.
+        The digest in hexadecimal; None if the file does not exist.
     """
     try:
         with Path(path).open("rb") as file:

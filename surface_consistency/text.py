@@ -272,7 +272,7 @@ def first_line(text: str) -> str:
     (Mallen et al., 2023, `run_model.py`), so an answer that follows an empty line counts.
 
     Args:
-        text: What the model wrote after the prompt.
+        text: The generation, without the prompt.
 
     Returns:
         The first line without surrounding white space; "" when that line is empty.
@@ -292,7 +292,7 @@ def first_text_line(text: str) -> str:
     r"""Return the first line of a text that is not blank.
 
     Args:
-        text: What the model wrote after the prompt.
+        text: The generation, without the prompt.
 
     Returns:
         The line without surrounding white space; "" when every line is blank.

@@ -427,8 +427,8 @@ class _Session(Generic[_Value]):
             if self.cache is not None:
                 self.cache.put(key, data)
             return None, "", reply
-        said = data if isinstance(data, str) else await self._work(data, self._stated)
-        problem = f"HTTP {response.status_code}: {said or self._cleared(response.reason_phrase)}"
+        detail = data if isinstance(data, str) else await self._work(data, self._stated)
+        problem = f"HTTP {response.status_code}: {detail or self._cleared(response.reason_phrase)}"
         if is_transient(response.status_code):
             delay = retry_after(response.headers)
             if delay is not None and response.status_code in (429, 503):

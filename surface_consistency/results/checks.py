@@ -71,7 +71,7 @@ class _Codes:
         return self.key("item", "task", "model", "form", "repeat", "metric")
 
     @cached_property
-    def asked(self) -> np.ndarray:
+    def question(self) -> np.ndarray:
         """Number the questions, by the names of item, task and form."""
         return self.key("item", "task", "form")
 
@@ -84,13 +84,13 @@ def joined(
     Args:
         frames: One per file.
         problems: Errors of files of a folder, one sentence each.
-        notes: Takes them, where other files were read.
+        notes: Receives the problems, if other files were read.
 
     Returns:
         One frame. If files name one task, files without a task get the same one.
 
     Raises:
-        DataError: If there are no frames; contains the first problem.
+        DataError: If no frame is given; contains the first problem.
     """
     if not frames:
         raise DataError(problems[0] if problems else "no results are given; name a file")
@@ -191,7 +191,7 @@ def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
 
 
 class Read(NamedTuple):
-    """What is read from one file about its items."""
+    """Properties of one file and its items."""
 
     kind: str
     """What `content` is a hash of; only hashes of the same kind are compared."""
@@ -239,7 +239,7 @@ def checked(
 
     Args:
         frame: The rows.
-        files: What each file contains about its items.
+        files: Properties of each file.
         given: Clusters of the user replace those that are found.
         notes: Receives sentences on the changes.
 
@@ -382,7 +382,7 @@ def _plain(value: object) -> str:
 
 def _check_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> bool:
     """Reject items with two questions, unless the user names the items; return if all are equal."""
-    frame, asked = codes.frame, codes.asked
+    frame, question = codes.frame, codes.question
     content = frame["content"].to_numpy()
     files, is_same = pd.unique(frame["file"]), True
     of_file, names = pd.factorize(np.array([read[file].kind for file in files], dtype=object))
@@ -393,12 +393,12 @@ def _check_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) ->
         )
     for kind in range(len(names)):
         rows = np.flatnonzero((of_file[codes.column("file")] == kind) & (content != 0))
-        _, first, of = np.unique(asked[rows], return_index=True, return_inverse=True)
+        _, first, of = np.unique(question[rows], return_index=True, return_inverse=True)
         differs = content[rows] != content[rows[first]][of]
         if differs.any():
             other = rows[differs][0]
             one = rows[first][of[differs][0]]
-            n_items = len(np.unique(asked[rows[differs]]))
+            n_items = len(np.unique(question[rows[differs]]))
             notes.append(_other(frame.iloc[one], frame.iloc[other], n_items, read))
             is_same = False
             if "item" not in read[files[0]].tried:
@@ -410,7 +410,7 @@ def _note_prompts(codes: _Codes, notes: list[str]) -> None:
     """Report items whose rows have different prompts, such as different numbers of examples."""
     if "prompt_hash" not in codes.frame or nested_row(codes.frame["prompt_hash"]) is not None:
         return
-    prompts = codes.frame.groupby(codes.asked)["prompt_hash"].nunique()
+    prompts = codes.frame.groupby(codes.question)["prompt_hash"].nunique()
     if n := int((prompts > 1).sum()):
         notes.append(
             f"the prompts of {n:,} of {len(prompts):,} items differ between files, in their "

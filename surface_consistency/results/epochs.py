@@ -27,7 +27,7 @@ def status_note(log: Cells, n_samples: int) -> str:
     """Report a run that did not succeed.
 
     Args:
-        log: What the log says of its run.
+        log: The log, with the metadata of its run.
         n_samples: Number of its samples.
 
     Returns:
@@ -56,7 +56,7 @@ def reducer_notes(log: Cells) -> Iterator[str]:
     """Report how the epochs of a log are reduced, and by which other reducers the log has scores.
 
     Args:
-        log: What the log says of its run.
+        log: The log, with the metadata of its run.
 
     Yields:
         Sentences that are true with or without scoring by a rule.
@@ -75,7 +75,7 @@ def reducer_notes(log: Cells) -> Iterator[str]:
 
 def _reduced(name: str, scores: np.ndarray) -> float:
     """Reduce the scores of an item by a reducer of inspect_ai; NaN if there are too few."""
-    n, right = len(scores), int((scores >= 1).sum())
+    n, n_correct = len(scores), int((scores >= 1).sum())
     if not n:
         return math.nan
     if name == "max":
@@ -87,12 +87,12 @@ def _reduced(name: str, scores: np.ndarray) -> float:
     kind, _, number = name.rpartition("_")
     k = int(number)
     if kind == "at_least":
-        return float(right >= k)
+        return float(n_correct >= k)
     if n < k:
         return math.nan
     if kind == "pass_at":
-        return 1.0 - math.comb(n - right, k) / math.comb(n, k)
-    return math.comb(right, k) / math.comb(n, k)
+        return 1.0 - math.comb(n - n_correct, k) / math.comb(n, k)
+    return math.comb(n_correct, k) / math.comb(n, k)
 
 
 def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFrame:
@@ -144,7 +144,7 @@ def _check_reducers(frame: pd.DataFrame, reducers: Mapping[str, str]) -> None:
 
 
 def _moment(text: str) -> datetime:
-    """Read a time, which is that of UTC if it has no zone."""
+    """Read a time, which is in UTC if it has no time zone."""
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=moment.tzinfo or UTC)
 

@@ -167,8 +167,8 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
         if text is not None and (text in _NAN or text.startswith(tuple(ANSWERS)))
     ]
     if "references" in samples:
-        right = samples["references"]
-        rows = [row for row in rows if texts[row] not in map(str.casefold, right.iloc[row])]
+        accepted = samples["references"]
+        rows = [row for row in rows if texts[row] not in map(str.casefold, accepted.iloc[row])]
     if not rows:
         return samples
     errors = samples["error"].tolist() if "error" in samples else [None] * len(texts)

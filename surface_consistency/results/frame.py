@@ -83,7 +83,7 @@ class Results:
     """Whether higher scores of a metric are better, if files of a tool contain this."""
 
     notes: tuple[str, ...]
-    """Sentences on what was excluded, merged or assumed."""
+    """Sentences on excluded, merged and assumed values."""
 
     nested: tuple[str, ...] = ()
     """Columns that are excluded because they contain objects or long lists."""

@@ -71,11 +71,11 @@ class Layout(NamedTuple):
     """Versions of the tool whose files were tested."""
 
     def flat(self, row: Cells, place: Place) -> list[Flat] | None:
-        """Lay a row flat.
+        """Convert a row to samples.
 
         Args:
             row: The row.
-            place: Where it stands, for messages.
+            place: Its place, for messages.
 
         Returns:
             The samples; None if it is a row of a plain table.
@@ -368,7 +368,7 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
     Args:
         layout: The layout.
         row: The row.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
         The samples; None if it is a row of a plain table.
@@ -409,7 +409,7 @@ def flat_rows(
         The layout, and the samples; None and the rows as they are for a plain table.
 
     Raises:
-        DataError: If there are no rows, or a summary of a tool without samples.
+        DataError: If the file has no rows, or is a summary of a tool without samples.
         RecordError: If a row is broken; names file and line.
     """
     first = next(rows, None)
@@ -429,7 +429,7 @@ def flat_rows(
 
 
 def _rows_within(rows: Iterable[Row], given: ResultColumns) -> Iterator[Row]:
-    """Find the rows inside objects."""
+    """Yield the rows inside objects."""
     for place, row in rows:
         with readable(place, "an object with rows"):
             yield from ((place, one) for one in objects.rows_within(row, place, given))

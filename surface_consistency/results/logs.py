@@ -223,16 +223,16 @@ def _by_filter(
 def _typed(samples: pd.DataFrame) -> pd.DataFrame:
     """Convert the columns to their types, and hash the questions."""
     hashed = samples["content"]
-    asked = tables.content_of(samples["question"], samples["references"], len(samples))
+    content = tables.content_of(samples["question"], samples["references"], len(samples))
     if hashed.notna().any():
         own = tables.hashes(hashed.fillna("").astype("str"))
-        asked = np.where(hashed.notna(), np.maximum(own, 1), asked)
+        content = np.where(hashed.notna(), np.maximum(own, 1), content)
     texts = {name: samples[name].astype("str") for name in ("item", "task", "form")}
     rest = {
         name: samples[name].astype(object).where(samples[name].notna(), None)
         for name in ("prediction", "question", "error", "model")
     }
-    return samples.assign(**texts, **rest, content=asked)
+    return samples.assign(**texts, **rest, content=content)
 
 
 def _scores(

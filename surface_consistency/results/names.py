@@ -117,7 +117,7 @@ def direction(metric: str) -> Direction:
 
     Returns:
         "lower" for an error or a loss; "cost" for the resources of an answer, such as its latency
-        or tokens, which are not scores, where lower is better; else "higher".
+        or tokens, which are not scores, and for which lower is better; else "higher".
 
     Examples:
         >>> [direction(name) for name in ("WER", "error_recovery_accuracy", "latency_ms")]

@@ -36,7 +36,7 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
 
     Args:
         row: The object.
-        place: Where it is, for messages.
+        place: Its place, for messages.
         given: The columns that the user names; an object that has them is a row.
 
     Returns:
@@ -65,8 +65,8 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
             f"{place} is one object with the fields {first_names(list(row))}, in which no rows are "
             f"found; {_REMEDY}"
         )
-    told = {name: row[name] for name in (*USUAL["model"], *USUAL["task"]) if name in scalars}
-    return [{**told, **one} for one in rows]
+    context = {name: row[name] for name in (*USUAL["model"], *USUAL["task"]) if name in scalars}
+    return [{**context, **one} for one in rows]
 
 
 def _rows(row: Cells, place: Place, given: ResultColumns) -> list[Cells] | None:
@@ -200,9 +200,11 @@ def evalplus(row: Cells, place: Place) -> Flats | None:
     flats = []
     for task, solutions in row["eval"].items():
         for repeat, one in enumerate(solutions):
-            told = {name: one.get(f"{name}_status") for name in ("base", "plus")}
-            told["passed"] = one.get("status")
-            scores = {name: _PASSED[status] for name, status in told.items() if status is not None}
+            statuses = {name: one.get(f"{name}_status") for name in ("base", "plus")}
+            statuses["passed"] = one.get("status")
+            scores = {
+                name: _PASSED[status] for name, status in statuses.items() if status is not None
+            }
             if "plus" in scores:
                 scores["plus"] &= scores["base"]
             parts = {"id": task, "repeat": repeat, "prediction": one.get("solution")}

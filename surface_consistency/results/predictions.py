@@ -175,21 +175,21 @@ class Predictions:
 
     def _check_references(self, rows: list[int], answers: Sequence[Iterable[str]]) -> None:
         """Raise an error if the texts are the references, or correctness labels."""
-        judged = [
+        compared = [
             (text.strip(), {answer.strip() for answer in accepted})
             for row, accepted in zip(rows, answers, strict=True)
             if row >= 0 and (text := self.texts[row]) is not None
         ]
-        if len(judged) < _FEW:
+        if len(compared) < _FEW:
             return
-        n_equal = sum(text in accepted for text, accepted in judged)
+        n_equal = sum(text in accepted for text, accepted in compared)
         may_be_reference = find_column(self.unsure or "", UNSURE) is not None or (
             bool(self.rivals) and find_column(self.unsure or "", _SURE) is None
         )
-        if all(text.casefold() in _VERDICTS for text, _ in judged) and not n_equal:
-            what = "are only correctness labels, such as " + shown(judged[0][0])
-        elif n_equal >= _REFERENCE_SHARE * len(judged) and may_be_reference:
-            what = f"equal a reference in {n_equal:,} of {len(judged):,} questions"
+        if all(text.casefold() in _VERDICTS for text, _ in compared) and not n_equal:
+            what = "are only correctness labels, such as " + shown(compared[0][0])
+        elif n_equal >= _REFERENCE_SHARE * len(compared) and may_be_reference:
+            what = f"equal a reference in {n_equal:,} of {len(compared):,} questions"
         else:
             return
         raise errors.DataError(
@@ -448,13 +448,13 @@ def read_predictions(
     """Read predictions from a file or rows that `read_results` reads.
 
     A plain table needs a column that names the question and one with the text, by their usual names
-    in any spelling (`columns.USUAL`); if there is no such name of the question, the only column
-    with distinct ids or texts of questions is used. `prediction` and `pred` are the text regardless
-    of other columns, as in the files of PopQA's script, whose `generation` also contains the
-    prompt; of the other usual names there may be only one. Samples of lm-evaluation-harness are
-    matched by `id`, `question_id` or `question` of their document, else by the prompt itself; the
-    text is the first response before any filter, or after `filter`. Results of OpenAI's batches are
-    matched by their `custom_id`. Lone surrogates of a text, which UTF-8 cannot encode, become "?".
+    in any spelling (`columns.USUAL`); without such a name of the question, the only column with
+    distinct ids or texts of questions is used. `prediction` and `pred` are the text regardless of
+    other columns, as in the files of PopQA's script, whose `generation` also contains the prompt;
+    of the other usual names there may be only one. Samples of lm-evaluation-harness are matched by
+    `id`, `question_id` or `question` of their document, else by the prompt itself; the text is the
+    first response before any filter, or after `filter`. Results of OpenAI's batches are matched by
+    their `custom_id`. Lone surrogates of a text, which UTF-8 cannot encode, become "?".
 
     Args:
         source: The file; the folder of a saved `datasets.Dataset`; or a frame, a

@@ -23,14 +23,14 @@ _REASON: Final = re.compile(r"(?<!\s)\s*(?:Pass|Fail) Reason: ")
 
 def parts(result: Cells, row: Cells) -> Cells:
     """Read model, failure and variables of a result; the variables identify the question."""
-    told = at(result, "testCase.vars") or result.get("vars") or {}
-    asked = {name: value for name, value in told.items() if name not in _RUNTIME}
-    content = json.dumps(asked, sort_keys=True) if asked else None
+    variables = at(result, "testCase.vars") or result.get("vars") or {}
+    constant = {name: value for name, value in variables.items() if name not in _RUNTIME}
+    content = json.dumps(constant, sort_keys=True) if constant else None
     return {"content": content, **promptfoo_parts(result, row)}
 
 
 def fields(result: Cells) -> Cells:
-    """Read what identifies test, prompt and provider of a result."""
+    """Read the fields that identify test, prompt and provider of a result."""
     label, test = at(result, "prompt.label|prompt.display"), result.get("testIdx")
     return {
         "provider": promptfoo_parts(result, {})["model"],
@@ -71,14 +71,14 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
         )
     for flat, (number, repeat) in zip(rows, numbers, strict=True):
         fields = {name: value for name, value in flat.fields.items() if name != "test"}
-        told: dict[str, Any] = {"id": number, "repeat": repeat}
+        numbered: dict[str, Any] = {"id": number, "repeat": repeat}
         if has_numbers and fields["testIdx"] is not None:
-            told["id"] = fields["testIdx"]
+            numbered["id"] = fields["testIdx"]
         if has_prompts:
             label, place = fields["prompt_label"], fields["promptIdx"]
             is_only = labels[flat.parts["model"]][label] == 1
-            told[role] = label if is_only else f"{label} ({place})"
-        yield flat._replace(parts={**flat.parts, **told}, fields=fields)
+            numbered[role] = label if is_only else f"{label} ({place})"
+        yield flat._replace(parts={**flat.parts, **numbered}, fields=fields)
 
 
 def is_table(file: Path) -> bool:
@@ -116,20 +116,23 @@ def table_rows(file: Path) -> Iterator[Row]:
         place = Place(str(file), test + 1)
         if len(cells) != len(header):
             raise RecordError(f"{place}: {len(cells)} cells under {len(header)} columns")
-        told = dict(zip(header[: outputs[0]], cells, strict=False))
-        told.pop("Description", None)
+        variables = dict(zip(header[: outputs[0]], cells, strict=False))
+        variables.pop("Description", None)
         for prompt, start in enumerate(outputs):
             provider, label = re.findall(_OUTPUT, header[start])[0]
-            asked = {"testIdx": test, "promptIdx": prompt, "vars": told}
+            common = {"testIdx": test, "promptIdx": prompt, "vars": variables}
             if result := _result(header[start : start + 5], cells[start : start + 5]):
-                yield place, {**asked, "provider": provider, "prompt": {"label": label}, **result}
+                yield place, {**common, "provider": provider, "prompt": {"label": label}, **result}
 
 
 def _result(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | None:
     """Read the cells of one output; None if the prompt was not sent."""
     if header[1:2] == ["Status"]:
-        (text, status, score), told = cells[:3], dict(zip(header[3:5], cells[3:5], strict=False))
-        named = json_or_text(told.get("Named Scores") or "{}", "Named Scores")
+        (text, status, score), optional = (
+            cells[:3],
+            dict(zip(header[3:5], cells[3:5], strict=False)),
+        )
+        named = json_or_text(optional.get("Named Scores") or "{}", "Named Scores")
     elif cell := _CELL.fullmatch(cells[0].strip()):
         status, score, scores, text = cell.groups()
         text = _REASON.split(text, maxsplit=1)[0].lstrip()

@@ -49,25 +49,25 @@ def run_part(path: Path) -> Part:
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error
     with open_parquet(made) as outcomes, open_parquet(planned) as targets:
-        verdicts, asked = outcomes.read().to_pandas(), targets.read().to_pandas()
-    asked = asked.drop_duplicates("target_id").set_index("target_id")
-    if len(strange := verdicts["target_id"][~verdicts["target_id"].isin(asked.index)]):
+        verdicts, plan = outcomes.read().to_pandas(), targets.read().to_pandas()
+    plan = plan.drop_duplicates("target_id").set_index("target_id")
+    if len(strange := verdicts["target_id"][~verdicts["target_id"].isin(plan.index)]):
         raise DataError(
             f"{made}: column 'target_id' has {shown(strange.iloc[0])}, which is not a target of "
             f"{planned}; copy the run again"
         )
-    asked = asked.reindex(verdicts["target_id"]).reset_index(drop=True)
+    plan = plan.reindex(verdicts["target_id"]).reset_index(drop=True)
     parts = {
         "item": verdicts["target_id"].astype("str"),
         "prediction": text_or_none(verdicts["prediction"], blank=True),
         "error": text_or_none(verdicts["reason"]),
     }
-    if "question" in asked:
-        parts["question"] = text_or_none(asked["question"])
-    if "references" in asked:
-        parts["references"] = pd.Series([tuple(map(str, one)) for one in asked["references"]])
+    if "question" in plan:
+        parts["question"] = text_or_none(plan["question"])
+    if "references" in plan:
+        parts["references"] = pd.Series([tuple(map(str, one)) for one in plan["references"]])
     content = content_of(parts.get("question"), parts.get("references"), len(verdicts))
-    further = asked.drop(columns=[name for name in _KNOWN if name in asked])
+    further = plan.drop(columns=[name for name in _KNOWN if name in plan])
     samples = pd.DataFrame(parts).assign(
         task=manifest["study"], model=manifest["model"], content=content
     )

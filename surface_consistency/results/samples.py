@@ -63,11 +63,11 @@ def written_out(row: Cells, place: Place) -> Flats:
     Args:
         row: The document: prompt_0, logit_0 (the text, in tasks that generate), truth, and its
             scores as text.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
-        prompt, by which it is known; question, where the prompt ends with one; prediction, target
-        and task.
+        prompt, which identifies the sample; question, if the prompt ends with one; prediction,
+        target and task.
 
     Raises:
         RecordError: If the document contains log-likelihoods, or no prompt.
@@ -104,7 +104,7 @@ def harness_sample(row: Cells, place: Place) -> Flats:
 
     Args:
         row: The sample.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
         `doc_id`; the document or its hash as the content; the first filtered response, or the most
@@ -113,7 +113,7 @@ def harness_sample(row: Cells, place: Place) -> Flats:
         (`sample_row`).
 
     Raises:
-        RecordError: If its document is no object.
+        RecordError: If its document is not an object.
     """
     whole = sample_row(row, place)
     doc = row["doc"]
@@ -172,7 +172,7 @@ def sample_options(row: Cells, place: Place) -> list[Option] | None:
 
     Args:
         row: The sample.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
         Context, text and log-probability of each request; None for a sample of another kind, whose
@@ -215,7 +215,7 @@ def log_probability(value: object, place: Place) -> float:
 
     Args:
         value: The cell.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
         The number.
@@ -236,14 +236,14 @@ def sample_row(row: Cells, place: Place) -> dict[str, Any]:
 
     Args:
         row: The sample.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
         The sample, and the fields of its document: by their own names, or as "doc.<name>" if the
         sample has a number, scores or responses of that name.
 
     Raises:
-        RecordError: If its document is no object.
+        RecordError: If its document is not an object.
     """
     doc = row["doc"]
     if not isinstance(doc, Mapping):

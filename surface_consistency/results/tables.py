@@ -233,11 +233,11 @@ def table_part(
 
     Args:
         frame: The table.
-        given: What the user says of its columns.
+        given: Names of columns that the user gives.
         source: The file, for messages.
-        notes: Takes sentences on what was taken for what.
-        for_judging: Whether the answers are to be judged, so that scores are not read; the column
-            "prompt" is then kept under its name, even if it is the question as well.
+        notes: Receives sentences on assumed roles of columns.
+        for_judging: Whether the answers are to be scored, so that scores are not read; the column
+            "prompt" is then kept under its name, even if it is also the question.
 
     Returns:
         The samples.
@@ -314,7 +314,7 @@ class _Table(NamedTuple):
         return columns
 
     def metrics(self, notes: list[str]) -> list[str]:
-        """Return the columns of scores of a long table; costs if there are no others."""
+        """Return the columns of scores of a long table; costs if it has no others."""
         roles, given = self.columns.roles, self.given
         if "score" in roles and (given.score or "metric" in roles):
             return [roles["score"]]
@@ -357,7 +357,7 @@ class _Table(NamedTuple):
         return list(map(str, self.frame.columns))
 
     def _candidates(self) -> list[str]:
-        """Return the columns of numbers without another role; costs if there are no others."""
+        """Return the columns of numbers without another role; costs if it has no others."""
         taken = {*self.columns.roles.values(), *self.columns.items, *self.given.cluster}
         taken |= DIRECTIONS
         free = [name for name in self.names if name not in taken and _is_number(self.frame[name])]
@@ -524,8 +524,8 @@ def plain_metric(
 
     Args:
         schema: The table without its rows.
-        columns: Which of its columns are what.
-        given: What the user says of its columns.
+        columns: Roles of its columns.
+        given: Names of columns that the user gives.
         source: The file, for messages.
 
     Returns:

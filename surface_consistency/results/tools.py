@@ -32,9 +32,9 @@ _ROTATION: Final = 10**6
 def inspect_parts(sample: Cells, log: Cells) -> Cells:
     """Read texts, repeat and failure of a sample of inspect_ai."""
     _check_run(log["eval"])
-    asked = sample["input"]
-    if not isinstance(asked, str):
-        asked = text_of(asked[-1]["content"]) if asked else None
+    prompt = sample["input"]
+    if not isinstance(prompt, str):
+        prompt = text_of(prompt[-1]["content"]) if prompt else None
     failed, is_scored = sample.get("error"), bool(inspect_scores(sample, log))
     error = (at(failed, "message") or "failed") if failed and not is_scored else None
     if invalid := sample.get("invalidation"):
@@ -42,7 +42,7 @@ def inspect_parts(sample: Cells, log: Cells) -> Cells:
     return {
         "id": sample["id"],
         "repeat": _repeat(sample.get("epoch", 1)),
-        "prompt": asked,
+        "prompt": prompt,
         "prediction": text_of(at(sample["output"], "choices.0.message.content")) or "",
         "task": log["eval"]["task"],
         "model": log["eval"].get("model"),
@@ -227,7 +227,7 @@ def simple_evals(row: Cells, place: Place) -> Flats:
     seen: Counter[str | None] = Counter()
     for turns, page in zip(row["convos"], row["htmls"], strict=True):
         score = _SCORE.search(page)
-        right, closed, _ = page.partition("<p>Correct Answer: ")[2].partition("</p>")
+        correct, closed, _ = page.partition("<p>Correct Answer: ")[2].partition("</p>")
         question = text_of([turn["content"] for turn in turns if turn["role"] == "user"][-1])
         answer = text_of(turns[-1]["content"]) if turns[-1]["role"] != "user" else None
         parts = {
@@ -235,7 +235,7 @@ def simple_evals(row: Cells, place: Place) -> Flats:
             "repeat": seen[question],
             "question": question,
             "prediction": answer,
-            "target": right.strip() if closed else None,
+            "target": correct.strip() if closed else None,
         }
         seen[question] += 1
         yield Flat(parts, {"score": None if score is None else score[1]}, {})
@@ -297,8 +297,10 @@ def openai_event(row: Cells, place: Place) -> Flats:
     """Read an event of OpenAI evals that samples or scores an answer."""
     data, kind = row["data"], row["type"]
     if kind == "sampling":
-        asked = data.get("prompt")
-        question = text_of(asked[-1].get("content")) if isinstance(asked, list) and asked else asked
+        prompt = data.get("prompt")
+        question = (
+            text_of(prompt[-1].get("content")) if isinstance(prompt, list) and prompt else prompt
+        )
         yield Flat({"id": row["sample_id"], "question": question}, {}, {})
     elif kind in ("match", "metrics"):
         numbers = ("correct",) if kind == "match" else data
@@ -332,24 +334,24 @@ def nothing(row: Cells, place: Place) -> Flats | None:
 def openai_samples(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     """Join questions with scores of OpenAI evals; several scores of one sample are its repeats."""
     log: dict[str, Any] = {}
-    asked: dict[str, Any] = {}
-    judged: list[Flat] = []
+    questions: dict[str, Any] = {}
+    results: list[Flat] = []
     failed: dict[Any, Flat] = {}
     for flat in flats:
         if "id" not in flat.parts:
             log |= flat.parts
         elif flat.scores:
-            judged.append(flat)
+            results.append(flat)
         elif "error" in flat.parts:
             failed.setdefault(flat.parts["id"], flat)
         else:
-            asked.setdefault(flat.parts["id"], flat.parts.get("question"))
-    scored = {flat.parts["id"] for flat in judged}
-    judged += [flat for name, flat in failed.items() if name not in scored]
+            questions.setdefault(flat.parts["id"], flat.parts.get("question"))
+    scored = {flat.parts["id"] for flat in results}
+    results += [flat for name, flat in failed.items() if name not in scored]
     seen: Counter[str] = Counter()
-    for flat in without_copies(judged, "event", file, notes):
+    for flat in without_copies(results, "event", file, notes):
         name = flat.parts["id"]
-        own = {"question": asked.get(name), "repeat": seen[name]}
+        own = {"question": questions.get(name), "repeat": seen[name]}
         seen[name] += 1
         yield flat._replace(parts={**log, **own, **flat.parts}, fields={})
 
@@ -394,8 +396,8 @@ def helm_scores(row: Cells, whole: Cells) -> Cells:
 
 def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     """Join the scores of a run of HELM with its texts, which are in other files of the folder."""
-    asked = _rows_next_to(file, "instances.json", _helm_instance)
-    wrote = _rows_next_to(file, "display_predictions.json", _helm_prediction)
+    questions = _rows_next_to(file, "instances.json", _helm_instance)
+    answers = _rows_next_to(file, "display_predictions.json", _helm_prediction)
     scenario, _, rest = file.parent.name.partition(":")
     settings = dict(one.partition("=")[::2] for one in rest.split(",") if one)
     model = settings.pop("model", None)
@@ -404,7 +406,7 @@ def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     for flat in flats:
         parts = flat.parts
         key = (parts["id"], parts["form"], flat.fields.get("train_trial_index"))
-        there = {**asked.get(parts["id"], {}), **wrote.get(key, {})}
+        there = {**questions.get(parts["id"], {}), **answers.get(key, {})}
         yield flat._replace(parts={**named, **there, **parts})
 
 

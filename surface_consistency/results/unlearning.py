@@ -190,9 +190,9 @@ def edits(row: Cells, place: Place) -> Flats:
                 flats.append(Flat({**parts, "target": list(one.answers)}, {}, subject))
     if not flats or flats[-1].parts["model"] != "edited":
         raise DataError(
-            f"{place} contains accuracies of tokens under teacher forcing, where the model sees "
-            "the target's length and first tokens: 96.8 % of edits succeed by them and 38.5 % "
-            "when the model generates (arXiv 2502.11177); evaluate with evaluation_type: "
+            f"{place} contains accuracies of tokens under teacher forcing, which reveals the "
+            "target's length and first tokens: 96.8 % of edits succeed by them and 38.5 % when "
+            "the model generates (arXiv 2502.11177); evaluate with evaluation_type: "
             "generate-text, which keeps the texts (*_gen_content)"
         )
     return flats
