@@ -207,12 +207,12 @@ def load_redirectqa(
     default.
 
     Canonical rows are those whose categories contain "__MAIN__", or that have neither category nor
-    redirect title and name the subject by the article's title. Categories get the taxonomy's spelling.
-    Templates are named "original" (the question is PopQA's template with the surface in it) and
-    "paraphrase", regardless of their names in the source. A relation that no column names is
-    inferred from the questions. Accepted answers are stripped of white space. Rows that are
-    identical to another one in all columns are dropped and counted; rows that would be one question
-    but differ in a column that is not read raise an error with the names of these columns.
+    redirect title and use the article's title. Categories get the taxonomy's spelling. Templates
+    are named "original" (the question is PopQA's template with the surface in it) and "paraphrase",
+    regardless of their names in the source. A relation that no column names is inferred from the
+    questions. Accepted answers are stripped of white space. Rows that are identical to another one
+    in all columns are dropped and counted; rows that would be one question but differ in a column
+    that is not read raise an error with the names of these columns.
 
     Args:
         source: Hub id, folder in the hub's layout, file, `datasets` object, or rows as
