@@ -172,8 +172,8 @@ def _metric(name: str, rule: Rule[Any]) -> Callable[..., float]:
         for what, text in (("prediction", prediction), ("reference", reference)):
             if not isinstance(text, str):
                 raise ValueError(
-                    f"the metric {name} compares text, and a {what} is {shown(text)}; let doc_to_target "
-                    "return text, and end filter_list with take_first"
+                    f"the metric {name} compares text, and a {what} is {shown(text)}; let "
+                    "doc_to_target return text, and end filter_list with take_first"
                 )
         return float(rule(prediction, [reference]).is_match)
 
