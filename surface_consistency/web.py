@@ -203,12 +203,14 @@ class WebClient:
         try:
             import httpx  # noqa: F401
         except ImportError as error:
-            raise MissingDependencyError(f"requests to {self.name}", "httpx", "server") from error
+            raise MissingDependencyError(
+                f"sending requests to {self.name}", "httpx", "server"
+            ) from error
         if self.concurrency < 1 or self.max_retries < 0 or self.timeout <= 0 or self.first_wait < 0:
             raise ValueError(
                 "concurrency must be at least 1, max_retries and first_wait at least 0, timeout "
-                "above 0; got {self.concurrency}, {self.max_retries}, {self.first_wait}, "
-                "{self.timeout}"
+                f"above 0; got {self.concurrency}, {self.max_retries}, {self.first_wait}, "
+                f"{self.timeout}"
             )
         if self.max_reply_bytes < 1:
             raise ValueError(f"max_reply_bytes must be at least 1, got {self.max_reply_bytes}")

@@ -388,7 +388,7 @@ def _check_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) ->
     of_file, names = pd.factorize(np.array([read[file].kind for file in files], dtype=object))
     if len(names) > 1:
         notes.append(
-            "the files contain the questions in different ways ({', '.join(names)}), so items are "
+            f"the files contain the questions in different ways ({', '.join(names)}), so items are "
             "paired by their names, and questions are compared only between files of the same kind"
         )
     for kind in range(len(names)):

@@ -144,12 +144,12 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "holds no rows"),
-        ("nr,score\n1,1\n", "'prompt_id', 'question', 'prompt', 'task_id'; saw nr, score"),
+        ("", "contains no rows"),
+        ("nr,score\n1,1\n", "'task_id'; name it by .* Columns: nr, score"),
         ("id,score\n8,1\n9,1\n", "items are called '8' by broken, '1' by whole"),
         ("id,score\n8,1\n9,1\n", "error: by the metric 'score': no item has a score of every"),
         ("id,score\n1,\n2,\n", "(items with a score: broken 0, whole 2); leave broken out"),
-        ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that tells them apart by --form"),
+        ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that distinguishes them by --form"),
     ],
 )
 def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, capsys):

@@ -110,7 +110,7 @@ def test_labels_of_digits_are_the_items_if_they_are_not_the_positions(tmp_path):
 def test_positions_of_rows_are_items_only_if_the_user_says_so(tmp_path, orient):
     content = FRAME.rename(columns={"id": "nr"}).to_json(orient=orient)
 
-    with pytest.raises(DataError, match="saw row_label, nr, correct; name it by `item`"):
+    with pytest.raises(DataError, match=r"name it by `item`. Columns: row_label, nr, correct"):
         read(tmp_path, content)
     for name, items in (("row_label", ["0", "1", "2"]), ("nr", ["q1", "q2", "q3"])):
         path = tmp_path / "results.json"
@@ -168,16 +168,16 @@ def test_items_that_resemble_a_summary_stay_items(tmp_path, content):
     ("error", "content", "message"),
     [
         (RecordError, FRAME.to_json(orient="values"), r"is one JSON object .*, got \[\"q1\", 1\]"),
-        (DataError, {"columns": ["id"], "data": [["q1", 1]]}, "it is not certain which are its"),
-        (DataError, {"train": ROWS, "test": ROWS}, "fields train, test, and it is not certain"),
-        (DataError, {"results": ROWS, "data": ROWS}, "fields results, data, and it is not certain"),
-        (DataError, {"q1": 0.5, "q2": 0.25}, "fields q1, q2, and it is not certain"),
-        (DataError, {"q1": "Lima", "q2": "Quito"}, "fields q1, q2, and it is not certain"),
-        (DataError, {"accuracy": 1, "f1": 0}, "fields accuracy, f1, and it is not certain"),
-        (DataError, {"pass@1": 1, "pass@10": 1}, "fields pass@1, pass@10, and it is not certain"),
-        (DataError, {"item": {"score": 1}, "score": {"score": 0}}, "it is not certain which are"),
-        (DataError, {"id": "run 1", "results": ROWS}, "one row, or hold rows under results"),
-        (DataError, {"no_logs": ["q1"], "resolved": ["q2"]}, "and not the others, whose number"),
+        (DataError, {"columns": ["id"], "data": [["q1", 1]]}, "in which no rows are found"),
+        (DataError, {"train": ROWS, "test": ROWS}, "fields train, test, in which no rows"),
+        (DataError, {"results": ROWS, "data": ROWS}, "fields results, data, in which no rows"),
+        (DataError, {"q1": 0.5, "q2": 0.25}, "fields q1, q2, in which no rows"),
+        (DataError, {"q1": "Lima", "q2": "Quito"}, "fields q1, q2, in which no rows"),
+        (DataError, {"accuracy": 1, "f1": 0}, "fields accuracy, f1, in which no rows"),
+        (DataError, {"pass@1": 1, "pass@10": 1}, "fields pass@1, pass@10, in which no rows"),
+        (DataError, {"item": {"score": 1}, "score": {"score": 0}}, "in which no rows are found"),
+        (DataError, {"id": "run 1", "results": ROWS}, "one row, or contain rows under results"),
+        (DataError, {"no_logs": ["q1"], "resolved": ["q2"]}, "so the number of others is not"),
     ],
 )
 def test_what_could_be_read_in_two_ways_is_refused(tmp_path, error, content, message):
@@ -246,7 +246,7 @@ def test_human_eval_is_read_by_its_tasks(tmp_path):
 def test_token_accuracies_of_easyedit_are_refused_without_its_prompts_too(tmp_path):
     rows = [{"case_id": 0, "pre": {"rewrite_acc": [0.3]}, "post": {"rewrite_acc": [1.0]}}]
 
-    with pytest.raises(DataError, match="holds accuracies of tokens"):
+    with pytest.raises(DataError, match="contains accuracies of tokens"):
         read(tmp_path, rows)
 
 

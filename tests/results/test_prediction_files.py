@@ -134,7 +134,7 @@ NO_REPLY = b'{"custom_id": "q1", "response": {"body": {"data": []}}, "error": nu
         ("p.jsonl.gz", PACKED[:-9], "p.jsonl.gz: cannot be unpacked"),
         ("p.jsonl.gz", PACKED[3:], "p.jsonl.gz: cannot be unpacked"),
         ("p.json", b'[{"id": "q1", "prediction": "x"}, 3]', "p.json:2: an item .* is one JSON obj"),
-        ("b.jsonl", NO_REPLY, "b.jsonl:1: the body of the response holds no r"),
+        ("b.jsonl", NO_REPLY, "b.jsonl:1: the body of the response contains no r"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path, name, content, message):
@@ -149,7 +149,7 @@ def test_a_folder_of_several_splits_is_told(tmp_path):
     parts = {name: datasets.Dataset.from_list(ROWS) for name in ("dev", "test")}
     datasets.DatasetDict(parts).save_to_disk(str(tmp_path / "both"))
 
-    with pytest.raises(DataError, match=r"several splits; give the folder of one: .*dev, .*test"):
+    with pytest.raises(DataError, match=r"several splits; use the folder of one: .*dev, .*test"):
         read_predictions(tmp_path / "both")
 
 

@@ -127,7 +127,7 @@ def test_columns_may_be_named(tmp_path):
     found = read_predictions(sample, item=("triplet",), prediction="filtered_resps")
     assert found == {"5": "London"}
     for path in (sample, written(tmp_path, "id,text\n1,x\n")):
-        message = rf"{path.name}.*: no column 'qid', named by `item`; saw .*id"
+        message = rf"{path.name}.*: column 'qid' of `item` not found. Columns: .*id"
         with pytest.raises(ColumnNotFoundError, match=message):
             read_predictions(path, item=("qid",))
 
@@ -136,7 +136,7 @@ SAMPLE = lines(lm_eval_sample())
 ROW = '{"id": "a", "text": "x"}\n'
 NAMELESS = lines(lm_eval_sample(doc={}, arguments={"x": 1}))
 SCORED = '[{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]'
-NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; saw id, said; name"
+NO_COLUMN = "no column of predictions; searched for prediction, pred, .*; name .* Columns: id, said"
 
 
 @pytest.mark.parametrize(
@@ -151,19 +151,31 @@ NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; s
             "1 of 1 predictions are lists or ob",
         ),
         (RecordError, 'id,text\na,"x\ny"\nb,c,d\n', "p.csv:4: 3 cells under 2 columns"),
-        (DataError, "", "holds no rows, so no results; check how it was written"),
-        (DataError, "\n", "holds no rows"),
-        (DataError, "[]", "holds no rows"),
-        (DataError, "id,text\n", "holds no rows"),
+        (DataError, "", "contains no rows, so no results; check how it was written"),
+        (DataError, "\n", "contains no rows"),
+        (DataError, "[]", "contains no rows"),
+        (DataError, "id,text\n", "contains no rows"),
         (ColumnNotFoundError, '{"id": 1, "said": "x"}', NO_COLUMN),
         # Samples of the harness.
         (RecordError, SAMPLE + NAMELESS, r"p\.jsonl: row 2 does not name its question; fill in"),
-        (RecordError, SAMPLE + ROW, r"p\.jsonl:2: the row is in no layout .* it has id, text"),
-        (DataError, lines(choice_sample((-1.5,), arguments=[["It is"]])), "holds no answer"),
-        (DataError, lines(choice_sample((-1.5,), texts=(" London",))), "holds no answer; of samp"),
-        (DataError, lines(choice_sample((-1.5, -2), texts=(" a", " a"))), "holds no answer; .*sto"),
+        (
+            RecordError,
+            SAMPLE + ROW,
+            r"p\.jsonl:2: the row does not have the layout .* columns are id, text",
+        ),
+        (DataError, lines(choice_sample((-1.5,), arguments=[["It is"]])), "contains no answer"),
+        (
+            DataError,
+            lines(choice_sample((-1.5,), texts=(" London",))),
+            "contains no answer; of samp",
+        ),
+        (
+            DataError,
+            lines(choice_sample((-1.5, -2), texts=(" a", " a"))),
+            "contains no answer; .*sto",
+        ),
         (RecordError, lines(choice_sample((-1.5, "x"))), ":1: .*'x' is not a log-probability"),
-        (RecordError, SCORED, r":1: logit_0 holds no .*-1\.5; only logs of gen"),
+        (RecordError, SCORED, r":1: logit_0 is -1\.5, which .*; only logs of gen"),
     ],
 )
 def test_files_without_predictions_are_refused(tmp_path, error, content, message):
@@ -172,7 +184,7 @@ def test_files_without_predictions_are_refused(tmp_path, error, content, message
 
 
 def test_paths_without_predictions_are_refused(tmp_path):
-    with pytest.raises(SourceNotFoundError, match="expected a file of stored predictions there"):
+    with pytest.raises(SourceNotFoundError, match="expected a file of stored predictions"):
         read_predictions(tmp_path / "none.csv")
     with pytest.raises(
         SourceNotFoundError, match=r"is a folder, .*; name its files, such as .*/\*"
@@ -183,7 +195,9 @@ def test_paths_without_predictions_are_refused(tmp_path):
 def test_a_file_without_names_of_questions_is_refused(tmp_path):
     path = write_lines(tmp_path / "p.jsonl", {"nr": 1, "text": "x"})
 
-    with pytest.raises(ColumnNotFoundError, match=r"looked for item, .*; saw nr, text; name it by"):
+    with pytest.raises(
+        ColumnNotFoundError, match=r"searched for item, .*; name it by .* Columns: nr, text"
+    ):
         match(path)
     with pytest.raises(ColumnNotFoundError, match="no column names the questions"):
         predictions.read_predictions(path).by_name()
@@ -242,7 +256,7 @@ def test_samples_of_several_responses_and_ties_are_said(tmp_path):
     likelihoods = [(-10.765, -12.5), (-10.765, -9.75), (-1.5, -1.5)]
     choices = [choice_sample(two, doc=doc) for two, doc in zip(likelihoods, docs, strict=True)]
 
-    with pytest.warns(SurfaceConsistencyWarning, match="1 of 2 samples hold several responses"):
+    with pytest.warns(SurfaceConsistencyWarning, match="1 of 2 samples contain several responses"):
         read = predictions.read_predictions(write_lines(tmp_path / "s.jsonl", *several))
     assert read.texts == ["x", "z"]
     with pytest.warns(SurfaceConsistencyWarning, match=r"1 of 3 samples give .*\(a tie\), so"):
@@ -317,7 +331,7 @@ def test_the_answer_goes_before_the_output_that_holds_the_prompt(tmp_path):
 
     assert match(popqa) == SAID
     texts = match(popqa, prediction="generation")
-    with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to cut it off"):
+    with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to remove it"):
         answers_only(texts, GEORGIA.questions, PredictionSettings())
     cut = answers_only(texts, GEORGIA.questions, PredictionSettings(strip_prompt=True))
 
@@ -368,10 +382,19 @@ def test_an_echo_is_told_from_a_model_that_goes_on(text, end):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (("id", "text", "output"), r"columns 'output' and 'text' could each hold the predictions"),
-        (("id", "answer", "response"), r"'response' and 'answer' could each hold .* `prediction`"),
-        (("id", "pred", "prediction"), r"columns 'prediction' and 'pred' could each hold the pre"),
-        (("id", "Pred", "PRED"), r"columns 'Pred' and 'PRED' are both writings of 'pred'"),
+        (
+            ("id", "text", "output"),
+            r"columns 'output' and 'text' could each contain the predictions",
+        ),
+        (
+            ("id", "answer", "response"),
+            r"'response' and 'answer' could each contain .* `prediction`",
+        ),
+        (
+            ("id", "pred", "prediction"),
+            r"columns 'prediction' and 'pred' could each contain the pre",
+        ),
+        (("id", "Pred", "PRED"), r"columns 'Pred' and 'PRED' are both spellings of 'pred'"),
     ],
 )
 def test_two_columns_that_could_be_the_prediction_are_refused(tmp_path, columns, message):
@@ -485,7 +508,7 @@ def test_missing_predictions_raise_if_asked(text):
     settings = PredictionSettings(missing="raise")
     assert answers_only(["London"], None, settings) == ["London"]
     n = (1, 0) if text is None else (0, 1)
-    message = f"of 2 prompts {n[0]} have no prediction and {n[1]} a blank one, and `missing` is"
+    message = f"of 2 prompts {n[0]} have no prediction and {n[1]} a blank one, but `missing` is"
     with pytest.raises(DataError, match=message):
         answers_only(["London", text], None, settings)
 
@@ -513,9 +536,9 @@ def rows_of(**columns):
 
 REFERENCES = [accepted[0] for accepted in FACTS.answers]
 VERDICTS = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
-MAY = "column '{}' may hold the reference .* 'gpt-x' may be .* by `prediction`"
-EQUAL = "'{0}' equal a reference in 6 of 6 .* are question, {0}, .*`prediction`"
-ALONE = "'{}' hold verdicts alone, such as 'correct', .*`prediction`"
+MAY = "column '{}' may contain the reference .* 'gpt-x' may be .* by `prediction`"
+EQUAL = "'{0}' equal a reference in 6 of 6 .* Columns: question, {0}, .*`prediction`"
+ALONE = "'{}' are only correctness labels, such as 'correct', .*`prediction`"
 
 
 @pytest.mark.parametrize(

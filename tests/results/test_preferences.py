@@ -58,7 +58,7 @@ def test_battles_of_an_arena_are_scores_whatever_side_a_model_is_on():
 
     assert any("battles of a model with itself are excluded (1)" in note for note in read.notes)
     failed = frame[(frame["model"] == "y") & (frame["item"] == "7")]
-    assert failed["error"].tolist() == ["scorer failed: the judge has no preference"]
+    assert failed["error"].tolist() == ["scorer failed: the annotator has no preference"]
     assert failed["score"].isna().all()
     frame = frame[frame["item"] != "7"]
     assert frame.loc[frame["model"] == "y", "score"].tolist() == [1, 1, 0, 0, 0.5, 0.5]
@@ -96,12 +96,12 @@ def test_a_match_of_mt_bench_is_won_if_both_games_are():
     ("error", "rows", "message"),
     [
         (RecordError, [annotation(0, 3)], "3 is not a preference, which is 1 to 2, 0 or null"),
-        (RecordError, [battle(0, "x", "y", "left")], "the winner 'left' is none of model_a, "),
+        (RecordError, [battle(0, "x", "y", "left")], "the winner 'left' is not model_a, "),
         (RecordError, [match(0, "tie", "A")], "not in the layout of FastChat .no field 'A'"),
         (
             DataError,
             [battle(0, "x", "y", "tie"), battle(1, "y", "z", "tie")],
-            "battles of 3 models; give those of two models as a file",
+            "battles of 3 models; use a file with the battles of two",
         ),
     ],
 )

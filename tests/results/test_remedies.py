@@ -44,25 +44,25 @@ REMEDIES = {
     ),
     "other questions as forms": (
         [{"item": "q", "model": n, "score": 1, "question": n, "wording": n} for n in "ab"],
-        *({}, "tells them apart by `form`", {"form": "wording"}),
+        *({}, "distinguishes them by `form`", {"form": "wording"}),
     ),
     "other questions as items": (
         [{"item": "q", "model": n, "score": 1, "question": n} for n in "ab"],
-        *({}, "name by `item` what tells", {"item": ["question"]}),
+        *({}, "distinguishes the items by `item`", {"item": ["question"]}),
     ),
-    "no item": (UNNAMED, {}, "saw nr, score; name it by `item`", {"item": ["nr"]}),
+    "no item": (UNNAMED, {}, "name it by `item`. Columns: nr, score", {"item": ["nr"]}),
     "flags": (FLAGS, {}, "is_hard may be a property .* by `names`", {"names": ["gpt", "llama"]}),
     "models or metrics": (WIDE, {}, "by `metrics`, or, if each is", {"metrics": ["bleu", "rouge"]}),
     "models by name": (WIDE, {}, "is a model, by `names`", {"names": ["bleu", "rouge"]}),
     "no such metric": (
         SCORED,
         {"metrics": ["em"]},
-        "named by `metrics`; saw",
+        "of `metrics` not found. Columns: ",
         {"metrics": ["rouge"]},
     ),
     "no score": (
         [{"id": n, "model": "m", "grade": str(n), "note": "x"} for n in range(2)],
-        *({"score": "note"}, "holds 'x', which is not a score: a finite", {"score": "grade"}),
+        *({"score": "note"}, "contains 'x', which is not a score: a finite", {"score": "grade"}),
     ),
     "no scores and no answers": (
         [{"id": n, "out": "A"} for n in range(2)],
@@ -100,7 +100,7 @@ REMEDIES = {
         HARNESS,
         *(
             {"metrics": ["f1"], "filter": "first"},
-            r"f1' holds lists, .* name another by `metrics`: em$",
+            r"f1' contains lists, .* name another by `metrics`: em$",
         ),
         {"metrics": ["em"], "filter": "first"},
     ),
@@ -118,7 +118,7 @@ REMEDIES = {
     ),
     "one label for two models": (
         [{"id": 1, "model": name, "score": 1} for name in "ab"],
-        *({"names": ["x"]}, "one label, 'x', cannot name; omit `names`", {}),
+        *({"names": ["x"]}, "gives one label, 'x'; omit `names`", {}),
     ),
 }
 
@@ -147,7 +147,7 @@ def test_a_table_with_semicolons_is_written_as_the_message_says(tmp_path):
     path.write_text("id;score;note\n1;0,5;a\n2;0,25;b\n")
 
     with pytest.raises(
-        DataError, match=r"2 cells under 1 columns; the header parts its names"
+        DataError, match=r"2 cells under 1 columns; the header separates its names"
     ) as e:
         read_results(path)
     call = re.search(r"pandas\.(read_csv\(.*index=False\))", str(e.value))[1]
@@ -161,7 +161,7 @@ def test_rows_of_two_tools_are_read_from_a_file_each(tmp_path):
     for name, content in {"both": rows, "nemo": rows[:1]}.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
 
-    with pytest.raises(DataError, match="give each tool's rows as a file of their own"):
+    with pytest.raises(DataError, match="write the rows of each tool to a separate file"):
         read_results(tmp_path / "both.json")
     assert read_results(tmp_path / "nemo.json").frame["score"].tolist() == [1.0]
 

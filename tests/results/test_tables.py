@@ -84,7 +84,7 @@ def test_a_column_for_each_model_is_told_by_its_verdicts_and_said():
 
     cells = zip(["f1", "f2"] * 2, ["gpt", "gpt", "llama", "llama"], [1, 0, 0, 0], strict=True)
     assert said(results, "item", "model", "score") == [*cells]
-    assert "columns gpt, llama hold verdicts and are taken for a model each" in results.notes[0]
+    assert "columns gpt, llama contain only 0 and 1; each is read as one model" in results.notes[0]
 
 
 def test_columns_of_scores_may_be_models_or_metrics_so_that_is_asked():
@@ -159,10 +159,10 @@ OTHER = ONE | {"model": "b", "question": "What?"}
     [
         (DataError, [ONE, ONE | {"correct": 0}], "more than once with score 1 and 0 .*by `repeat`"),
         (DataError, [ONE, OTHER], r"'1', is 'Who\?' .* in one row and 'What\?' .* by `form`"),
-        (RecordError, [ONE, ONE | {"item": ""}], "row 2 names no item in column 'item'"),
-        (RecordError, [ONE | {"correct": {"a": 1}}], r"'correct' holds \{'a': 1\}, which"),
-        (RecordError, [ONE | {"correct": "inf"}], "row 1 of column 'correct' holds 'inf'"),
-        (RecordError, [ONE | {"correct": "-Infinity"}], "of column 'correct' holds '-Infinity'"),
+        (RecordError, [ONE, ONE | {"item": ""}], "row 2 has no item in column 'item'"),
+        (RecordError, [ONE | {"correct": {"a": 1}}], r"'correct' contains \{'a': 1\}, which"),
+        (RecordError, [ONE | {"correct": "inf"}], "row 1 of column 'correct' contains 'inf'"),
+        (RecordError, [ONE | {"correct": "-Infinity"}], "of column 'correct' contains '-Infinity'"),
     ],
 )
 def test_rows_that_contradict_each_other_or_hold_no_score_are_refused(error, rows, message):
@@ -190,7 +190,9 @@ def test_an_item_may_be_several_columns_and_a_cluster_one_of_them():
 def test_a_named_column_that_is_not_there_is_refused_by_what_it_is_named_for(role):
     name = "nobody" if role in ("model", "score", "form") else ["nobody"]
 
-    with pytest.raises(ColumnNotFoundError, match=f"no column 'nobody', named by `{role}`; saw"):
+    with pytest.raises(
+        ColumnNotFoundError, match=f"column 'nobody' of `{role}` not found. Columns: "
+    ):
         read_results(ROWS, ResultColumns.model_validate({role: name}))
 
 
@@ -237,7 +239,9 @@ def test_one_of_several_columns_of_numbers_is_not_taken_for_the_score():
         for n in range(2) for model in "ab"
     ]  # fmt: skip
 
-    with pytest.raises(DataError, match=r"columns n_words, quality could each hold .* `metrics`$"):
+    with pytest.raises(
+        DataError, match=r"columns n_words, quality could each contain .* `metrics`$"
+    ):
         read_results(rows)
     named = read_results(rows, ResultColumns(metrics=("quality",)))
     assert named.frame["score"].tolist() == [0.0, 0.0, 0.5, 0.5]
@@ -256,7 +260,7 @@ def test_the_only_column_of_numbers_is_the_score_if_it_can_be_and_is_named(name,
     read = read_results([{"id": n, name: cell} for n, cell in enumerate(cells)])
 
     assert read.frame["metric"].unique().tolist() == [name]
-    assert read.notes == (f"rows: column {name!r} is taken for the score",)
+    assert read.notes == (f"rows: column {name!r} is read as the score",)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +312,7 @@ def test_quotes_enclose_whole_cells_or_the_file_is_refused(tmp_path, cell, reads
     path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
 
     if reads is None:
-        with pytest.raises(RecordError, match=r"quote cells that .*close every quote"):
+        with pytest.raises(RecordError, match=r"quote cells that .*close each quote"):
             read_results(path)
     else:
         assert read_results(path).frame["note"].tolist() == ["a", reads, "b", "c"]

@@ -46,7 +46,7 @@ def test_resolve_columns_finds(available, options, found):
 
 test_resolve_columns_rejects = refusals(
     lambda available, options: resolve_columns(available, REDIRECTQA_COLUMNS, **options),
-    (["Possible Answers", "possibleAnswers"], {}, "are both writings of 'possible_answers'"),
+    (["Possible Answers", "possibleAnswers"], {}, "are both spellings of 'possible_answers'"),
     (
         ["obj", "object_surface"],
         {},

@@ -95,7 +95,7 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
     ("name", "content", "message"),
     [
         ("torn.jsonl", b'{"a": 1}\n{"a": "b', r"torn\.jsonl:2: not JSON: .*'\{\"a\": \"b'; repair"),
-        ("list.jsonl", b'{"a": 1}\n["a"]\n', r"list\.jsonl:2: a line holds one JSON object"),
+        ("list.jsonl", b'{"a": 1}\n["a"]\n', r"list\.jsonl:2: each line must be a JSON object"),
         ("bytes.jsonl", b'{"a": 1}\n{"a": "\xe9t\xe9"}\n', r"bytes\.jsonl:2: not UTF-8 at byte 7"),
         ("bytes.csv", b"a,b\n\xff,1\n", r"bytes\.csv:2: not UTF-8 at byte 0 .*re-save the file"),
         ("short.csv", b"a,b\n1\n", r"short\.csv:2: 1 cells under 2 columns; quote cells"),
@@ -112,7 +112,7 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
 def test_read_rows_rejects_and_names_the_place(name, content, message, tmp_path):
     """A broken file is named with the line and what to do."""
     path = tmp_path / name
-    with pytest.raises(SourceNotFoundError, match=rf"no file .*{name}; .*check the path"):
+    with pytest.raises(SourceNotFoundError, match=rf"file .*{name} not found; .*check the path"):
         list(read_rows(path))
     path.write_bytes(content)
 
