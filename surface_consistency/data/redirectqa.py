@@ -95,7 +95,7 @@ class RedirectQA:
 
         Args:
             questions: Questions with unique ids.
-            source: Where they came from, for manifests.
+            source: Origin of the questions, for manifests.
             revision: Commit of the hub repository; None for other sources.
 
         Returns:
@@ -116,7 +116,7 @@ class RedirectQA:
 
         Args:
             rows: Questions with unique ids, columns of `QUESTION_COLUMNS`.
-            source: Where they came from, for manifests.
+            source: Origin of the questions, for manifests.
             revision: Commit of the hub repository; None for other sources.
             card_language: The language that the source's card names.
 

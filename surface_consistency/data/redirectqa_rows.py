@@ -117,7 +117,7 @@ def read_questions(
     ]
     for column, values in zip(("categories", "types"), zip(*kinds, strict=True), strict=True):
         made[column] = _column(values)
-    _settle_relations(made, raw["question"], places)
+    _infer_relations(made, raw["question"], places)
     _name_subjects(made)
     made["template"] = resolve_templates(
         made[["relation", "surface"]].assign(question=raw["question"], template=raw["template"])
@@ -130,9 +130,9 @@ def read_questions(
     if again.any():
         compared = {fields[name]: raw[name] for name in _OF_FACT if name in fields}
         compared |= {name: raw[name] for name in raw.columns[len(_CELLS) :]}
-        _refuse_differing(made, compared, places)
+        _check_duplicates(made, compared, places)
         made = made[~again]
-    _refuse_two_canonical(made, places)
+    _check_canonical(made, places)
     return typed_questions(made.reset_index(drop=True)), len(raw), made.index.to_numpy()
 
 
@@ -239,7 +239,7 @@ def _merge_facts(made: pd.DataFrame, places: Sequence[Place]) -> None:
         made[column] = _column(of_fact)
 
 
-def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence[Place]) -> None:
+def _infer_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence[Place]) -> None:
     """Infer the relations that no column names from the questions of their facts."""
     if not (missing := made["relation"].isna()).any():
         return
@@ -253,7 +253,7 @@ def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence
     for row in np.flatnonzero(missing & ~made["item"].isin(known.index)).tolist():
         raise RecordError(
             f"{places[row]}: fact {shown(made['item'][row])} has no relation, and its questions "
-            "follow no known template; name the column that holds it with "
+            "follow no known template; name the column of the relation with "
             "columns={'relation': 'NAME'}"
         )
     made.loc[missing, "relation"] = facts.map(known)
@@ -295,8 +295,8 @@ def _questions(
         if relation not in taxonomy.RELATIONS:
             raise RecordError(
                 f"{places[row]}: no question, and the taxonomy has no template for relation "
-                f"{shown(relation)}; name the column that holds it with "
-                f"columns={{'question': 'NAME'}}"
+                f"{shown(relation)}; name the column of the question with columns={{'question': "
+                "'NAME'}}"
             )
         worded[row] = taxonomy.RELATIONS[relation].question(
             made["surface"][row], template=made["template"][row]
@@ -304,7 +304,7 @@ def _questions(
     return worded
 
 
-def _refuse_differing(
+def _check_duplicates(
     made: pd.DataFrame, compared: Mapping[str, pd.Series], places: Sequence[Place]
 ) -> None:
     """Raise an error for two different rows of one fact, name and template."""
@@ -345,7 +345,7 @@ def _both(made: pd.DataFrame, one: int, other: int, places: Sequence[Place], wha
     )
 
 
-def _refuse_two_canonical(made: pd.DataFrame, places: Sequence[Place]) -> None:
+def _check_canonical(made: pd.DataFrame, places: Sequence[Place]) -> None:
     """Raise an error for a second canonical name of one fact and template."""
     named = made[made["is_canonical"]]
     keys = ["item", "template"]

@@ -97,7 +97,7 @@ def open_source(
         if near and not Path(source).exists():
             raise SourceNotFoundError(f"no file or folder {shown(name, 200)}{near}")
         return open_snapshot(name, locate(source, revision=revision), split=split)
-    _refuse_revision(revision, "rows in memory")
+    _reject_revision(revision, "rows in memory")
     if isinstance(source, Mapping):
         source = _pick_split(source, split)
     dataset = getattr(getattr(source, "info", None), "dataset_name", None)
@@ -113,7 +113,7 @@ def _open_sample(sample: str, revision: str | None, split: str) -> OpenSource:
             "no sample of these data is bundled; pass a hub id, folder or file. A file that is "
             f"named {SAMPLE} is given as './{SAMPLE}'"
         )
-    _refuse_revision(revision, "the bundled sample")
+    _reject_revision(revision, "the bundled sample")
     (path,) = (SAMPLES / sample).glob("test.*")
     return _opened(f"{sample}-{SAMPLE}", None, None, read_rows(path), split)
 
@@ -137,7 +137,7 @@ def locate(source: str | os.PathLike[str], *, revision: str | None = None) -> "S
     url = url_of(source)
     path = Path(name).expanduser() if url is None else local_copy(url)
     if path.exists():
-        _refuse_revision(revision, name)
+        _reject_revision(revision, name)
         return Snapshot(path, None)
     if isinstance(source, os.PathLike) or not is_hub_id(name):
         raise SourceNotFoundError(
@@ -168,7 +168,7 @@ def open_snapshot(name: str, found: "Snapshot", *, split: str) -> OpenSource:
     return _opened(name, commit, path, _folder_rows(path, name, split), split)
 
 
-def _refuse_revision(revision: str | None, name: str) -> None:
+def _reject_revision(revision: str | None, name: str) -> None:
     """Reject a revision that would be ignored."""
     if revision is not None:
         raise ValueError(

@@ -1,6 +1,6 @@
 """Checks of the decoded size of untrusted Parquet, Arrow and npz files before they are decoded.
 
-Few bytes of such a file can stand for many rows (run-length pages), for many long texts (rows that
+Few bytes of such a file can encode many rows (run-length pages), for many long texts (rows that
 name one text of a dictionary, texts that share a prefix), or for large buffers (compression).
 """
 
@@ -308,7 +308,7 @@ def _is_compressed(header: bytes) -> bool:
     """Check a message of Arrow, a FlatBuffer, for the compression of its buffers."""
 
     def field(table: int, number: int) -> int:
-        """Return the position of a field of a table; 0 if it is not there."""
+        """Return the position of a field of a table; 0 if it is missing."""
         layout = table - struct.unpack_from("<i", header, table)[0]
         end = struct.unpack_from("<H", header, layout)[0]
         at = 4 + 2 * number

@@ -90,8 +90,8 @@ def resolve_columns(
         argument = spelled(field, column)
         if field not in candidates:
             raise ColumnNotFoundError(
-                f"{argument}: there is no field {shown(field)}{_close(field, candidates)}; the "
-                f"fields are {', '.join(candidates)}"
+                f"{argument}: unknown field {shown(field)}{_close(field, candidates)}; the fields "
+                f"are {', '.join(candidates)}"
             )
         own = find_column(column, available)
         if own is None:
@@ -155,8 +155,8 @@ def refuse_late_columns(
             if resolve_columns(seen, candidates, overrides=overrides) != resolved:
                 raise RecordError(
                     f"{place}: column {shown(column)} appears here for the first time, too late to "
-                    "be read; give it to the first row too (null where it is empty), or move this "
-                    "row to the front"
+                    "be read; add it to the first row (null if it is empty), or move this row to "
+                    "the front"
                 )
         yield place, row
 

@@ -150,7 +150,7 @@ def read_pages(file: BinaryIO, chunk: Chunk) -> Pages:
 def check_lengths(file: BinaryIO, page: DeltaPage, codec: int, n_levels: int) -> None:
     """Check that a page does not state more lengths of texts than it has values.
 
-    pyarrow reads as many lengths as the page states, whatever its header says.
+    pyarrow reads as many lengths as the page states, regardless of its header.
 
     Args:
         file: The Parquet file, open for reading.
@@ -209,7 +209,7 @@ class _Parser:
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._number(16)
             kind = head & 15
-            # pyarrow merges the two structures of a field that is there twice.
+            # pyarrow merges two structures of the same field.
             if not 0 < field < 2**15 or (field, kind) in fields:
                 raise ValueError(f"its metadata has a field {field}, or has it twice")
             # True and false are types of a field, without a value.

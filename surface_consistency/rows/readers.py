@@ -24,7 +24,7 @@ class Place(NamedTuple):
     """File, or a name for rows that come from memory."""
 
     number: int
-    """Line of a text file, row of anything else; from 1."""
+    """Line of a text file, otherwise the row; from 1."""
 
     def __str__(self) -> str:
         return f"{self.source}:{self.number}"

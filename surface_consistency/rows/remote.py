@@ -50,7 +50,7 @@ def local_copy(url: str) -> Path:
     import fsspec  # type: ignore[import-untyped]
 
     scheme = url.partition(":")[0]
-    download = f"download it ({_DOWNLOADS.get(scheme, 'such as with curl')}) and give the file"
+    download = f"download it ({_DOWNLOADS.get(scheme, 'such as with curl')}) and pass the file"
     try:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
