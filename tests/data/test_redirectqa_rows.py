@@ -46,7 +46,7 @@ def test_missing_columns_are_refused(dropped, message, rows):
         ("subject_surface", "  ", r"'subject_surface' is empty; .*keep_default_na=False"),
         ("subject_surface", ["a"], r"column 'subject_surface': expected text, got \['a'\]"),
         ("subject_surface_category", {"a": 1}, r"column 'subject_surface_category': expected text"),
-        ("subject_pageviews", "many", r"column 'subject_pageviews': expected a whole number of at"),
+        ("subject_pageviews", "many", r"column 'subject_pageviews': expected an integer of at"),
         ("subject_pageviews", -1, r"rows\.jsonl:3: .*number of at least 0, got -1"),
         ("possible_answers", {"a": 1}, r"column 'possible_answers': expected text, .* got \{'a'"),
         ("question", 1.5, r"column 'question': expected text, got 1\.5"),

@@ -106,8 +106,8 @@ def test_hub_release_of_another_size_is_told(write_csv, row, monkeypatch, recwar
         ),
         ({"ShortQ2_Entity": "2"}, r"test\.csv:3: .*'ShortQ2_Entity': expected 0 or 1, got '2'"),
         ({"ShortQ2_Entity": "yes"}, r"test\.csv:3: column 'ShortQ2_Entity': expected 0 or 1"),
-        ({"Pageviews": "1.2M"}, r"test\.csv:3: column 'Pageviews': expected a whole number"),
-        ({"Pageviews": "-5"}, r"test\.csv:3: column 'Pageviews': expected a whole number"),
+        ({"Pageviews": "1.2M"}, r"test\.csv:3: column 'Pageviews': expected an integer"),
+        ({"Pageviews": "-5"}, r"test\.csv:3: column 'Pageviews': expected an integer"),
         ({"Topic": "A"}, r"test\.csv:3: topic 'A' is on .*test\.csv:2 too"),
     ],
 )

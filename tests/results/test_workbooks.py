@@ -76,5 +76,5 @@ def test_damaged_workbooks_are_named(tmp_path, how, error, message):
 def test_numbers_of_a_workbook_have_the_digits_0_to_9(tmp_path, old, new):
     path = written(tmp_path / "r.xlsx", (HEADER + ROW).replace(old, new))
 
-    with pytest.raises(DataError, match=r"digits 0 to 9|expected a whole number"):
+    with pytest.raises(DataError, match=r"digits 0 to 9|expected an integer"):
         list(workbook_rows(path))
