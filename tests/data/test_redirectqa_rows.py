@@ -256,7 +256,7 @@ def test_rows_that_differ_are_not_repetitions(rows, known, listed):
     [({"note": 1}, {}), ({"note": None}, {}), ({"note": object}, {"note": str})],
 )
 def test_unread_cells_of_any_type_are_compared(rows, first, second):
-    """A missing cell equals an empty one; values without a hash are compared by `repr`."""
+    """A missing cell equals an empty one; other cells are compared by their `repr`."""
     repeated = [rows[0] | first, *rows[1:], rows[0] | second]
 
     if first == {"note": None}:
