@@ -1,4 +1,4 @@
-"""The first sheet of a workbook, written here by hand in the parts that a writer may use."""
+"""The first sheet of a workbook, built here from the parts that a writer may use."""
 
 import zipfile
 
@@ -62,7 +62,7 @@ def test_results_of_vlmevalkit_are_read_from_its_workbooks(tmp_path):
     ],
     ids=["cut off", "text that is not there", "a document type"],
 )
-def test_damaged_workbooks_are_named(tmp_path, how, error, message):
+def test_the_errors_of_damaged_workbooks_name_them(tmp_path, how, error, message):
     path = written(tmp_path / "r.xlsx", **how)
 
     with pytest.raises(error, match=message):
