@@ -160,7 +160,7 @@ def toys(tmp_path, monkeypatch):
         ("crashing", "study 'crashing' of toy-dist cannot be created: RuntimeError: no toys left"),
         ("twice", "several packages have a study 'twice'; name one of .*-dist:twice"),
         ("nothing", "study 'nothing' not found; available: .*redirectqa.*toy-dist:toy"),
-        ("toy-dist:nothing", "no study|cannot be loaded"),
+        ("toy-dist:nothing", "not found|cannot be loaded"),
         ("toy_studies:Renamed", "has the name 'slaq'; .*which no other has"),
     ],
 )

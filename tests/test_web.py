@@ -128,7 +128,7 @@ def test_one_request_that_is_lost_ends_all_where_no_more_may_be():
     client = WebClient(url=server.url, name="a service", first_wait=0.001, max_retries=1)
 
     with pytest.raises(
-        RunnerError, match=r"a service at .* no answer in 2 attempts, .*: busy; check"
+        RunnerError, match=r"a service at .* no answer in 2 attempts; .*: busy; check"
     ):
         next(client.ask([Request({}, "/x")] * 2, lambda place, told: told))
     server.stop()
@@ -155,5 +155,5 @@ def test_a_key_is_not_shown_and_what_cannot_be_asked_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="max_reply_bytes must be at least 1, got 0"):
         WebClient(url="http://localhost", name="a service", max_reply_bytes=0)
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingDependencyError, match=r"asking a service.*\[server\]"):
+    with pytest.raises(MissingDependencyError, match=r"requests to a service.*\[server\]"):
         WebClient(url="http://localhost", name="a service")

@@ -309,8 +309,9 @@ def test_the_reason_is_given_if_no_metric_is_left(tmp_path, capsys, command):
     file.write_text("\n".join(map(json.dumps, rows)))
 
     assert main([command, str(file)]) == 2
-    assert "latency is a cost, which is a score only if --metrics names it, so it is left out" in (
-        " ".join(capsys.readouterr().err.split())
+    assert (
+        "latency is a cost, which is read as a score only if --metrics names it, so it is excluded"
+        in (" ".join(capsys.readouterr().err.split()))
     )
 
 

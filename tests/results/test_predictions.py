@@ -259,7 +259,7 @@ def test_samples_of_several_responses_and_ties_are_reported(tmp_path):
     with pytest.warns(SurfaceConsistencyWarning, match="1 of 2 samples contain several responses"):
         read = predictions.read_predictions(write_lines(tmp_path / "s.jsonl", *several))
     assert read.texts == ["x", "z"]
-    with pytest.warns(SurfaceConsistencyWarning, match=r"1 of 3 samples give .*\(a tie\), so"):
+    with pytest.warns(SurfaceConsistencyWarning, match=r"1 of 3 samples have .*\(a tie\), so"):
         read = predictions.read_predictions(write_lines(tmp_path / "c.jsonl", *choices))
     assert read.texts == [" London", " Leeds", None]
 

@@ -114,7 +114,7 @@ REMEDIES = {
     ),
     "labels of no file": (
         [{"id": 1, "model": name, "score": 1} for name in "ab"],
-        *({"names": ["x", "y"]}, "the models are called a, b; omit `names`", {}),
+        *({"names": ["x", "y"]}, "the models are named a, b; omit `names`", {}),
     ),
     "one label for two models": (
         [{"id": 1, "model": name, "score": 1} for name in "ab"],
