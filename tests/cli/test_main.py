@@ -392,10 +392,7 @@ def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, ca
     ("rename", "messages"),
     [
         ({"question": "prompt"}, ["--column question=NAME. To", "--setting ask_by_template=True"]),
-        (
-            {"object_aliases": "gold"},
-            ["say which: --column references=NAME. To accept the object's"],
-        ),
+        ({"object_aliases": "gold"}, ["name it: --column references=NAME. To accept only the"]),
         ({}, ["its splits: train (rows.jsonl); pass --setting split=train"]),
     ],
 )

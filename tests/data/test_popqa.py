@@ -136,7 +136,7 @@ def test_uris_without_an_item_are_read_as_missing():
         ),
         ([ROWS[0]] * 2, DataError, r"list:2: id '4222362' is also on an earlier row"),
         ([row(1, "A", "b", s_pop=-5)], RecordError, r"list:1: .*'s_pop': .* at least 0, got -5"),
-        ([row(1, "A", "b", o_pop="x")], RecordError, r"list:1: column 'o_pop': expected a whole"),
+        ([row(1, "A", "b", o_pop="x")], RecordError, r"list:1: column 'o_pop': expected an int"),
         ("akariasai/PopQA", SourceNotFoundError, r"'akariasai/PopQA' is not in its cache"),
     ],
     ids=["late column", "missing column", "repeated id", "negative", "no number", "offline"],

@@ -174,5 +174,5 @@ def test_another_compression_is_named_in_the_error(tmp_path, file, pack, name):
     path = tmp_path / file
     path.write_bytes(pack(b'{"id": 1}\n'))
 
-    with pytest.raises(RecordError, match=rf"{file} is packed as {name}, which is not read here"):
+    with pytest.raises(RecordError, match=rf"{file} is packed as {name}, which is not supported"):
         list(read_rows(path))

@@ -407,7 +407,7 @@ def test_a_missing_source_is_named_with_the_place_to_get_it(name, tmp_path):
     [
         ([{"subject_surface": ["Cat"]}], RecordError, r"jsonl:1: column 'subject_surface': expect"),
         ([{"n": 1}, {"n": "one"}], DataError, "a column mixes types"),
-        ([{"n_objects": "many"}], RecordError, r"jsonl:1: column 'n_objects': expected a whole nu"),
+        ([{"n_objects": "many"}], RecordError, r"jsonl:1: column 'n_objects': expected an integer"),
     ],
 )
 def test_broken_rows_are_refused_before_anything_is_written(rows, error, message, tmp_path):
