@@ -178,8 +178,7 @@ class Plugins:
         except Exception as error:
             # A plugin may raise any error; all are reported in the same way.
             raise self._error(
-                f"{whose} cannot be created: {type(error).__name__}: {error}; repair or uninstall "
-                "it"
+                f"{whose} cannot be created: {type(error).__name__}: {error}; fix or uninstall it"
             ) from error
 
     def _registered(self) -> list[EntryPoint]:
@@ -222,9 +221,7 @@ class Plugins:
         points = [point for point in self._registered() if point.name == name]
         if len({point.value for point in points}) > 1:
             owners = ", ".join(f"{distribution_of(point)}:{name}" for point in points)
-            raise self._error(
-                f"several packages have a {self.what} {shown(name)}; name one of {owners}"
-            )
+            raise self._error(f"several packages have a {self.what} {name!r}; name one of {owners}")
         if not points:
             near = did_you_mean(name, self.names())
             raise self._error(f"{self.what} {shown(name)} not found{near}; {self._remedy()}")
@@ -275,8 +272,7 @@ class Plugins:
             point = self._point(spec)
         except self._error:
             return f"{self.what} {shown(spec)}"
-        whose = "" if point.dist is None else f" of {point.dist.name}"
-        return f"{self.what} {shown(spec)}{whose}"
+        return f"{self.what} {shown(spec)}" + (f" of {point.dist.name}" if point.dist else "")
 
     def _loaded(self, spec: str, point: EntryPoint) -> Any:  # noqa: ANN401
         """Import the object of an entry point."""

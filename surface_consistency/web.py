@@ -203,9 +203,7 @@ class WebClient:
         try:
             import httpx  # noqa: F401
         except ImportError as error:
-            raise MissingDependencyError(
-                f"sending requests to {self.name}", "httpx", "server"
-            ) from error
+            raise MissingDependencyError(f"querying {self.name}", "httpx", "server") from error
         if self.concurrency < 1 or self.max_retries < 0 or self.timeout <= 0 or self.first_wait < 0:
             raise ValueError(
                 "concurrency must be at least 1, max_retries and first_wait at least 0, timeout "
@@ -416,8 +414,7 @@ class _Session(Generic[_Value]):
             return None, f"no complete reply within timeout = {self.client.timeout:g} s", None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise RunnerError(
-                f"{shown(address_of(self.client.url))} is not an address of {self.client.name}: "
-                f"{error}"
+                f"{address_of(self.client.url)!r} is not an address of {self.client.name}: {error}"
             ) from error
         except httpx.TransportError as error:
             return None, self._cleared(f"{type(error).__name__}: {error}").rstrip(": "), None
@@ -522,8 +519,7 @@ class _Session(Generic[_Value]):
             return f"{where} rejected the request ({problem}); {self.client.key_hint}"
         if response.is_redirect:
             return (
-                f"{where} has moved ({problem}): redirections are not followed; give the new "
-                "address"
+                f"{where} has moved ({problem}): redirects are not followed; give the new address"
             )
         url = address_of(self.client.url + request.path)
         return (

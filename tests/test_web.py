@@ -155,5 +155,5 @@ def test_a_key_is_not_shown_and_what_cannot_be_asked_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="max_reply_bytes must be at least 1, got 0"):
         WebClient(url="http://localhost", name="a service", max_reply_bytes=0)
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingDependencyError, match=r"requests to a service.*\[server\]"):
+    with pytest.raises(MissingDependencyError, match=r"querying a service.*\[server\]"):
         WebClient(url="http://localhost", name="a service")

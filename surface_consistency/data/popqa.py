@@ -100,8 +100,7 @@ def load_popqa(
         question = _question(RowCells(fields, place, row))
         if question["item"] in questions:
             raise DataError(
-                f"{place}: id {shown(question['item'])} is also on an earlier row; ids must be "
-                "unique"
+                f"{place}: id {shown(question['item'])} is also on an earlier row; ids are unique"
             )
         questions[question["item"]] = question
     rows = typed_questions(pd.DataFrame(list(questions.values()), dtype=object))

@@ -408,8 +408,7 @@ def _explain(repository: str, revision: str | None, error: Exception) -> NoRetur
         )
     elif isinstance(error, RevisionNotFoundError):
         message = (
-            f"{url} has no revision {shown(revision)}: its branches and tags are listed at "
-            f"{url}/tree."
+            f"{url} has no revision {shown(revision)}: its branches and tags are at {url}/tree."
         )
     elif isinstance(error, HFValidationError):
         message = f"{shown(repository, 200)} is not a repository id of the hub ({error}). {local}"

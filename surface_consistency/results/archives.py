@@ -115,9 +115,7 @@ def _archive_rows(file: Path) -> Iterator[Row]:
     except zipfile.BadZipFile as error:
         raise DataError(f"{file}: not a readable log ({error}): copy it again") from error
     if not names:
-        raise DataError(
-            f"{file} is a log of inspect_ai without samples; enable their logging and run again"
-        )
+        raise DataError(f"{file} is a log of inspect_ai without samples; log them and run again")
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: UnpackedSize) -> Mapping[str, Any]:
@@ -148,8 +146,6 @@ def _member(archive: zipfile.ZipFile, name: str, size: UnpackedSize) -> Mapping[
         raise RecordError(f"{place}: cannot be unpacked ({error}): copy the log again") from error
     value = parse_json(content, place, remedy="copy the log again")
     if not isinstance(value, dict):
-        raise RecordError(
-            f"{place}: expected a JSON object, got {shown(value)}; copy the log again"
-        )
+        raise RecordError(f"{place}: expected a JSON object, got {shown(value)}; copy it again")
     check_columns(value, place)
     return value

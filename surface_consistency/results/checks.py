@@ -447,9 +447,7 @@ def _other(one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Re
     same = "; their other fields differ" if _asked(one) == _asked(other) else ""
     is_named = "item" in read[one["file"]].tried
     if one["file"] == other["file"]:
-        remedy = (
-            "" if is_named else "; if not, name the column that distinguishes the items by `item`"
-        )
+        remedy = "" if is_named else "; if not, name the column that distinguishes items by `item`"
         return (
             f"{one['file']}: one item, {_item(one, read)}, is {_asked(one)} in one row and "
             f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "

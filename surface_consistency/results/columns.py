@@ -169,9 +169,7 @@ def table_columns(
         mark = next((mark for mark in ";\t|" if mark in only), None)
         remedy = "name it by `item`"
         if mark is not None:
-            remedy = (
-                f"cells are separated by {mark!r}: write them with commas (.csv) or tabs (.tsv)"
-            )
+            remedy = f"cells separated by {mark!r}: write them with commas (.csv) or tabs (.tsv)"
         elif for_judging:
             return TableColumns(roles, ())
         raise ColumnNotFoundError(

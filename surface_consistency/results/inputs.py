@@ -224,8 +224,7 @@ def files_of(path: Path) -> list[Path]:
     found = [file for file in found if not _is_beside(file, there)]
     if not found:
         raise SourceNotFoundError(
-            f"{path} contains no file of results; searched for {', '.join(known)} in it and its "
-            "subfolders"
+            f"{path} contains no file of results; searched for {', '.join(known)} in all levels"
         )
     return found
 

@@ -253,9 +253,7 @@ def _scores(
     for metric, written in raw.items():
         values, grades = _graded(written)
         if grades:
-            notes.append(
-                f"{source}: metric {shown(metric)} contains grades, which are read as {grades}"
-            )
+            notes.append(f"{source}: metric {shown(metric)} contains grades, read as {grades}")
         is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
         finite = {row: value for row, value in values.items() if not _is_infinite(value)}
         is_broken = len(finite) < len(values) and _no_score(metric, finite.values()) is None

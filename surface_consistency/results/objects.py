@@ -202,9 +202,7 @@ def evalplus(row: Cells, place: Place) -> Flats | None:
         for repeat, one in enumerate(solutions):
             statuses = {name: one.get(f"{name}_status") for name in ("base", "plus")}
             statuses["passed"] = one.get("status")
-            scores = {
-                name: _PASSED[status] for name, status in statuses.items() if status is not None
-            }
+            scores = {name: _PASSED[end] for name, end in statuses.items() if end is not None}
             if "plus" in scores:
                 scores["plus"] &= scores["base"]
             parts = {"id": task, "repeat": repeat, "prediction": one.get("solution")}

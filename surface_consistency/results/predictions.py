@@ -320,10 +320,8 @@ class Predictions:
             return list(places)
         if self.facts is not None and self.facts[row] and index.facts is not None:
             return [place for place in places if index.facts[place] == self.facts[row]]
-        references: Any = (
-            self.samples["references"].iat[row] if "references" in self.samples else ()
-        )
-        accepted = {text.strip() for text in references if text.strip()}
+        cell: Any = self.samples["references"].iat[row] if "references" in self.samples else ()
+        accepted = {text.strip() for text in cell if text.strip()}
         if accepted and index.answers is not None:
             answers = index.answers
             return [p for p in places if accepted & {answer.strip() for answer in answers[p]}]

@@ -29,12 +29,10 @@ def alpaca_eval(row: Cells, place: Place) -> Flats:
 
     A tie is 1.5, or 0 in old files; no preference (null, or -1) is not a score.
     """
-    value = row["preference"]
-    number = None if str(value) in ("None", "", "nan") else float(value)
+    cell = row["preference"]
+    number = None if str(cell) in ("None", "", "nan") else float(cell)
     if number is not None and number not in (-1, 0) and not 1 <= number <= 2:
-        raise RecordError(
-            f"{place}: {shown(value)} is not a preference, which is 1 to 2, 0 or null"
-        )
+        raise RecordError(f"{place}: {shown(cell)} is not a preference, which is 1 to 2, 0 or null")
     score = None if number in (None, -1) else (number or 1.5) - 1
     names = (row.get("generator_1") or "reference", row.get("generator_2"))
     yield _battle(row, names, score, (row["output_1"], row["output_2"]))

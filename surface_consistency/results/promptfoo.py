@@ -128,11 +128,8 @@ def table_rows(file: Path) -> Iterator[Row]:
 def _result(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | None:
     """Read the cells of one output; None if the prompt was not sent."""
     if header[1:2] == ["Status"]:
-        (text, status, score), optional = (
-            cells[:3],
-            dict(zip(header[3:5], cells[3:5], strict=False)),
-        )
-        named = json_or_text(optional.get("Named Scores") or "{}", "Named Scores")
+        (text, status, score), rest = cells[:3], dict(zip(header[3:5], cells[3:5], strict=False))
+        named = json_or_text(rest.get("Named Scores") or "{}", "Named Scores")
     elif cell := _CELL.fullmatch(cells[0].strip()):
         status, score, scores, text = cell.groups()
         text = _REASON.split(text, maxsplit=1)[0].lstrip()

@@ -31,9 +31,7 @@ _ASKED: Final = re.compile(
 )
 _NO_SCORE: Final = re.compile(r"doc_id|prompt_\d+|logit_\d+|truth")
 _SEVERAL: Final = "contain several responses (repeats), of which the first is used as the answer"
-_TIE: Final = (
-    "have several options with the highest log-probability (a tie), so the answer is missing"
-)
+_TIE: Final = "have several options of equal probability (a tie), so the answer is missing"
 _SAMPLES: Final = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d\d-\d\dT[\d.:-]+")
 
 
@@ -193,9 +191,7 @@ def sample_options(row: Cells, place: Place) -> list[Option] | None:
         return None
     responses = row.get("filtered_resps") or row.get("resps")
     if not isinstance(responses, list) or len(responses) != len(pairs):
-        raise RecordError(
-            f"{place}: the numbers of `resps` and `arguments` of a sample must be equal"
-        )
+        raise RecordError(f"{place}: a sample must have as many `resps` as `arguments`")
     options = []
     for (context, text, *_), response in zip(pairs, responses, strict=True):
         # Each unfiltered response is in a list of length one.
@@ -248,8 +244,7 @@ def sample_row(row: Cells, place: Place) -> dict[str, Any]:
     doc = row["doc"]
     if not isinstance(doc, Mapping):
         raise RecordError(
-            f"{place}: `doc` of a sample of lm-evaluation-harness must be an object, got "
-            f"{shown(doc)}"
+            f"{place}: `doc` of lm-evaluation-harness must be an object, got {shown(doc)}"
         )
     own = row.keys() - _REPLACED
     return {**row, **{f"doc.{name}" if name in own else name: doc[name] for name in doc}}

@@ -249,7 +249,7 @@ def opencompass(row: Cells, place: Place) -> Flats | None:
         details = [{"id": name, **cell} for name, cell in cells.items()]
     if not isinstance(details, list) or not details or not {*USUAL["item"]}.isdisjoint(row):
         return None
-    named_fields = ("prediction", "origin_prompt") if "details" not in row else _DETAIL_FIELDS
+    named_fields = ("prediction", "origin_prompt") if "details" not in row else _DETAILS
     if not any(name in details[0] for name in named_fields):
         return None
     return [flat for item in details for flat in _opencompass_item(item)]
@@ -278,14 +278,7 @@ def _opencompass_item(item: Cells) -> Flats:
 
 
 _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
-_DETAIL_FIELDS: Final = (
-    "prediction",
-    "pred",
-    "origin_prediction",
-    "example_abbr",
-    "prompt",
-    *_VERDICTS,
-)
+_DETAILS: Final = ("prediction", "pred", "origin_prediction", "example_abbr", "prompt", *_VERDICTS)
 
 
 def _replica(cell: object, number: int) -> object:
@@ -297,10 +290,8 @@ def openai_event(row: Cells, place: Place) -> Flats:
     """Read an event of OpenAI evals that samples or scores an answer."""
     data, kind = row["data"], row["type"]
     if kind == "sampling":
-        prompt = data.get("prompt")
-        question = (
-            text_of(prompt[-1].get("content")) if isinstance(prompt, list) and prompt else prompt
-        )
+        chat = data.get("prompt")
+        question = text_of(chat[-1].get("content")) if isinstance(chat, list) and chat else chat
         yield Flat({"id": row["sample_id"], "question": question}, {}, {})
     elif kind in ("match", "metrics"):
         numbers = ("correct",) if kind == "match" else data
@@ -412,10 +403,8 @@ def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
 
 def _helm_instance(row: Cells) -> tuple[Hashable, Cells]:
     """Read the question of an instance of HELM, and its correct references."""
-    correct_options = [
-        one for one in row.get("references", ()) if "correct" in list(one.get("tags", ()))
-    ]
-    targets = [at(one, "output.text") for one in correct_options] or None
+    golds = [one for one in row.get("references", ()) if "correct" in list(one.get("tags", ()))]
+    targets = [at(one, "output.text") for one in golds] or None
     texts = {"question": at(row, "input.text"), "target": targets}
     return row["id"], {name: value for name, value in texts.items() if value is not None}
 

@@ -67,10 +67,8 @@ def _open_unlearning(
             short = metric.removeprefix(f"{name}_")
             sets.setdefault(name, {}).setdefault(number, []).append((short, values))
     for name, items in sets.items():
-        for number, metrics_of_item in sorted(
-            items.items(), key=lambda item: count_of(item[0]) or 0
-        ):
-            texts = next((values for _, values in metrics_of_item if "generation" in values), {})
+        for number, cells in sorted(items.items(), key=lambda item: count_of(item[0]) or 0):
+            texts = next((values for _, values in cells if "generation" in values), {})
             if texts and None in map(texts.get, ("input", "ground_truth")):
                 raise RecordError(
                     f"{place}: question {number[:60]} of {benchmark} {name[:60]} lacks its input "
@@ -87,7 +85,7 @@ def _open_unlearning(
             }
             scores = {
                 short if value == "score" else f"{short}.{value}": score
-                for short, values in metrics_of_item
+                for short, values in cells
                 for value, score in values.items()
                 if value in ("score", "prob") or value.startswith("rouge")
             }
@@ -270,9 +268,7 @@ def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQ
             if key == "Subject_Aliasing" and new in {
                 name for one in truths for name in _names(one, 0)
             }:
-                of_sets[FORGET] = (
-                    old  # Another name of the subject is also a question for the old object.
-                )
+                of_sets[FORGET] = old  # An alias of the subject also tests the old object.
             fields.append((f"{kind}/{key}", _FORMS.get(key, key), texts, of_sets))
     for key in (*_FORMS, *_NEIGHBOUR_FIELDS):
         of_set = NEIGHBOUR if key in _NEIGHBOUR_FIELDS else NEW

@@ -112,8 +112,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
                     yield number, dict(zip(batch.schema.names, cells, strict=True))
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            f"{path} is not a readable Parquet file: {str(error).rstrip('.')}; copy or write it "
-            "again"
+            f"{path} is not a readable Parquet file: {str(error).rstrip('.')}; copy or rewrite it"
         ) from error
 
 

@@ -297,7 +297,7 @@ def test_grades_in_words_are_numbers_and_letters_are_not(evaluate):
     assert found == {("words", "m"): 3 / 8}
     graded, left = (note.partition(": ")[2] for note in compared.notes)
     assert graded == (
-        "metric 'words' contains grades, which are read as CORRECT 1, INCORRECT 0, NOT_ATTEMPTED 0"
+        "metric 'words' contains grades, read as CORRECT 1, INCORRECT 0, NOT_ATTEMPTED 0"
     )
     assert left.startswith("metric 'letters' contains the letter grade 'A', for which the file")
 

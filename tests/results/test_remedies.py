@@ -48,7 +48,7 @@ REMEDIES = {
     ),
     "other questions as items": (
         [{"item": "q", "model": n, "score": 1, "question": n} for n in "ab"],
-        *({}, "distinguishes the items by `item`", {"item": ["question"]}),
+        *({}, "distinguishes items by `item`", {"item": ["question"]}),
     ),
     "no item": (UNNAMED, {}, "name it by `item`. Columns: nr, score", {"item": ["nr"]}),
     "flags": (FLAGS, {}, "is_hard may be a property .* by `names`", {"names": ["gpt", "llama"]}),
