@@ -108,7 +108,7 @@ def test_hub_release_of_another_size_is_reported(write_csv, row, monkeypatch, re
         ({"ShortQ2_Entity": "yes"}, r"test\.csv:3: column 'ShortQ2_Entity': expected 0 or 1"),
         ({"Pageviews": "1.2M"}, r"test\.csv:3: column 'Pageviews': expected an integer"),
         ({"Pageviews": "-5"}, r"test\.csv:3: column 'Pageviews': expected an integer"),
-        ({"Topic": "A"}, r"test\.csv:3: topic 'A' is on .*test\.csv:2 too"),
+        ({"Topic": "A"}, r"test\.csv:3: topic 'A' is also on .*test\.csv:2, with"),
     ],
 )
 def test_malformed_rows_are_named(write_csv, row, changes, message):
