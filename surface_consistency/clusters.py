@@ -1,13 +1,13 @@
-"""How many clusters a number needs: below one of these it is marked, below the other it has none.
+"""Minimum numbers of clusters: for a reliable interval, and for any inference.
 
-Metrics and pages read the same two numbers, so that a page marks what a table marks.
+Metrics and pages read the same two numbers, so that pages and tables mark the same rows.
 """
 
 from typing import Final
 
 FEW_CLUSTERS: Final = 20
-"""Groups with fewer clusters are marked: their intervals hold, but are wide and rest on little."""
+"""Groups with fewer clusters are marked: their intervals are valid, but wide and uncertain."""
 
 LEAST_CLUSTERS: Final = 4
-"""Clusters of equal size, or unequal ones worth as many, below which nothing is inferred: three
-facts, or one that holds half of all pairs, tell too little of the spread between facts."""
+"""Minimum effective number of clusters, below which nothing is inferred: three facts, or one with
+half of all pairs, give too little information on the variance between facts."""

@@ -90,7 +90,7 @@ class MissingDependencyError(SurfaceConsistencyError, ImportError):
     def __reduce__(
         self,
     ) -> tuple[type["MissingDependencyError"], tuple[str, str, str, str | None, str]]:
-        """Return how another process makes the error again."""
+        """Return the parts from which another process builds the error again."""
         return type(self), self._given
 
 

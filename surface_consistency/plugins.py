@@ -1,9 +1,9 @@
-"""Finding studies, analyses, runners and matching rules by name, whoever wrote them.
+"""Find studies, analyses, runners and matching rules of all installed packages by name.
 
 Packages register them as entry points. The studies of this package are registered in the same way;
-its runners and rules are built in. Whatever else can be imported, as "module:attribute", is so only
-where a person named it: on the command line, or within `importable`. A name that stands in a file,
-such as the manifest of a run that somebody sent, imports nothing but what is registered.
+its runners and rules are built in. Other objects are imported by "module:attribute" only if a
+person names them, on the command line or within `importable`. A name in a file, such as the
+manifest of a run from another person, imports registered objects only.
 """
 
 import re
@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from surface_consistency.errors import MissingDependencyError, PluginError, SurfaceConsistencyError
+from surface_consistency.reading import shown
 from surface_consistency.text import did_you_mean
 
 __all__ = [
@@ -39,14 +40,14 @@ _NAMED: Final[ContextVar[frozenset[str]]] = ContextVar("importable", default=fro
 
 @contextmanager
 def importable(*words: str) -> Iterator[None]:
-    """Let "module:attribute" names be imported that a person gave; files cannot name any.
+    """Allow the import of "module:attribute" names that a person gave; files cannot do this.
 
     Args:
-        words: The names; a word of a command line, such as "--runner=module:attribute", counts for
-            the name that it holds, and one without any for nothing.
+        words: The names; of a word of a command line, such as "--runner=module:attribute", the name
+            in it is used, and a word without a name is ignored.
 
     Yields:
-        None; afterwards they are as unknown as before.
+        None; afterwards they cannot be imported.
 
     Examples:
         >>> with importable("surface_consistency.matching:ExactRule"):
@@ -64,14 +65,14 @@ def importable(*words: str) -> Iterator[None]:
 
 
 class Plugins:
-    """What packages register in one entry point group.
+    """The objects that packages register in one entry point group.
 
     Args:
         group: Name of the group, such as "surface_consistency.studies"; "" if packages cannot
             register any.
-        what: What stands in it, for messages, such as "study".
-        built_in: Those of this package that no entry point registers, as "module:attribute".
-        error: What to raise when one cannot be found or loaded.
+        what: Name of one of its objects in messages, such as "study".
+        built_in: Objects of this package that no entry point registers, as "module:attribute".
+        error: Type of the error if one cannot be found or loaded.
     """
 
     def __init__(
@@ -88,10 +89,10 @@ class Plugins:
         self._error = error
 
     def names(self) -> tuple[str, ...]:
-        """List what is registered, without loading it.
+        """List the registered names, without loading the objects.
 
         Returns:
-            Names of this package, then "package:name" of every other, each sorted.
+            Names of this package, then "package:name" of all others, each sorted.
         """
         known, own, others = self._own(), set(), set()
         for point in self._registered():
@@ -102,10 +103,10 @@ class Plugins:
         return (*sorted(own), *sorted(others))
 
     def describe(self) -> Mapping[str, str]:
-        """Say in a line what each is; one that is broken breaks no other.
+        """Describe each object in one line; a broken one does not affect the others.
 
-        What this package registers is described from its source, so that a list of commands loads
-        no numpy; what another registers is imported, so that the list tells whether it works.
+        Objects of this package are described from their source, so that a list of commands does not
+        load numpy; those of other packages are imported, so that the list shows whether they work.
 
         Returns:
             By name, sorted: the first line of a docstring, or why it cannot be loaded.
@@ -132,39 +133,39 @@ class Plugins:
             Its module and the first line of its docstring; None for a plugin of another package.
 
         Raises:
-            PluginError: If there is no such plugin, or several packages register it.
+            PluginError: If the plugin does not exist, or several packages register it.
         """
         point = self._point(spec)
         return (point.module, _doc_in_source(point).strip()) if self._is_own(point) else None
 
     def load(self, spec: str) -> Any:  # noqa: ANN401 - whatever is registered
-        """Load what a name stands for.
+        """Load the object that has a name.
 
         Args:
-            spec: A registered name, "package:name" for that of one package, or "module:attribute"
-                for anything importable that a person named (see `importable`).
+            spec: A registered name, "package:name" for the one of a package, or "module:attribute"
+                for any importable object that a person named (see `importable`).
 
         Returns:
-            What stands there.
+            The object.
 
         Raises:
-            PluginError: If there is nothing of that name, several packages have it, or it does not
-                import; names the distribution and what there is.
+            PluginError: If the name is not registered, several packages register it, or it does not
+                import; names the distribution and the available names.
         """
         return self._loaded(spec, self._point(spec))
 
     def make(self, spec: str) -> object:
-        """Load what a name stands for, and make an instance where that is a class.
+        """Load the object that has a name; if it is a class, create an instance.
 
         Args:
             spec: As for `load`.
 
         Returns:
-            The instance, or what stands there.
+            The instance, or the object.
 
         Raises:
-            PluginError: As for `load`; or if the class leaves a member undefined, or cannot be
-                made without arguments.
+            PluginError: As for `load`; or if the class does not define a member, or cannot be
+                created without arguments.
         """
         plugin = self.load(spec)
         if not isinstance(plugin, type):
@@ -175,13 +176,13 @@ class Plugins:
         try:
             return plugin()
         except Exception as error:
-            # A plugin is anyone's code: whatever it raises is told the same way.
+            # A plugin may raise any error; all are reported in the same way.
             raise self._error(
-                f"{whose} cannot be made: {type(error).__name__}: {error}; repair or uninstall it"
+                f"{whose} cannot be created: {type(error).__name__}: {error}; fix or uninstall it"
             ) from error
 
     def _registered(self) -> list[EntryPoint]:
-        """Gather what is built in and what any package registers."""
+        """Return the built-in and the registered objects of all packages."""
         return [*self._built_in, *entry_points(group=self.group)]
 
     def _is_own(self, point: EntryPoint) -> bool:
@@ -189,7 +190,7 @@ class Plugins:
         return point in self._own()
 
     def _own(self) -> list[EntryPoint]:
-        """List what this package registers, from its own metadata alone."""
+        """List the objects of this package, from its own metadata only."""
         try:
             registered = [*distribution(_OWN).entry_points.select(group=self.group)]
         except PackageNotFoundError:
@@ -197,7 +198,7 @@ class Plugins:
         return [*self._built_in, *registered]
 
     def _point(self, spec: str) -> EntryPoint:
-        """Find the one entry point that a name stands for, or make one of what a person named."""
+        """Find the entry point of a name, or create one for a name that a person gave."""
         package, separator, name = spec.partition(":")
         if not separator:
             return self._named(spec)
@@ -209,11 +210,11 @@ class Plugins:
             and _same(_OWN if self._is_own(point) else distribution_of(point), package)
         ]
         if not own and spec not in _NAMED.get():
-            raise self._error(f"no {self.what} {spec!r}; {self._remedy()}")
+            raise self._error(f"{self.what} {shown(spec)} not found; {self._remedy()}")
         return own[0] if own else EntryPoint(name=spec, value=spec, group=self.group)
 
     def _named(self, name: str) -> EntryPoint:
-        """Find the one entry point of a bare name; this package's own stands before others."""
+        """Find the entry point of a name without a package; this package has priority."""
         # The metadata of all other packages takes longer to read than the options of a study.
         if ours := [point for point in self._own() if point.name == name]:
             return ours[0]
@@ -223,19 +224,19 @@ class Plugins:
             raise self._error(f"several packages have a {self.what} {name!r}; name one of {owners}")
         if not points:
             near = did_you_mean(name, self.names())
-            raise self._error(f"no {self.what} {name!r}{near}; {self._remedy()}")
+            raise self._error(f"{self.what} {shown(name)} not found{near}; {self._remedy()}")
         return points[0]
 
     def check(self, spec: str, plugin: T, members: tuple[str, ...]) -> T:
-        """Refuse what lacks a member.
+        """Check that an object has all required members.
 
         Args:
             spec: Its name.
-            plugin: What stands there.
-            members: What it must have.
+            plugin: The object.
+            members: The required members.
 
         Returns:
-            The same.
+            The object.
 
         Raises:
             PluginError: If a member is missing; names it and the distribution.
@@ -248,58 +249,58 @@ class Plugins:
         return plugin
 
     def require(self, spec: str) -> None:
-        """Refuse a name that nothing registers and nobody named; nothing is imported.
+        """Check that a name is registered, or was given by a person; nothing is imported.
 
         Args:
-            spec: As for `load`; what is importable is not looked for.
+            spec: As for `load`; importable objects are not searched.
 
         Raises:
-            PluginError: If nothing, or more than one package, registers it.
+            PluginError: If no package, or more than one, registers it.
         """
         self._point(spec)
 
     def named(self, spec: str) -> str:
-        """Say what a name stands for and whose it is, for messages.
+        """Return a name with its kind and distribution, for messages.
 
         Args:
             spec: As for `load`.
 
         Returns:
-            Such as "study 'toy' of toy-dist"; without the distribution where none registers it.
+            Such as "study 'toy' of toy-dist"; without the distribution if it is not registered.
         """
         try:
             point = self._point(spec)
         except self._error:
-            return f"{self.what} {spec!r}"
-        return f"{self.what} {spec!r}" + ("" if point.dist is None else f" of {point.dist.name}")
+            return f"{self.what} {shown(spec)}"
+        return f"{self.what} {shown(spec)}" + (f" of {point.dist.name}" if point.dist else "")
 
     def _loaded(self, spec: str, point: EntryPoint) -> Any:  # noqa: ANN401
-        """Import what an entry point names."""
+        """Import the object of an entry point."""
         module, _, attribute = point.value.partition(":")
         if not _IMPORTABLE.fullmatch(point.value):
-            raise self._error(f"no {self.what} {spec!r}; {self._remedy()}")
+            raise self._error(f"{self.what} {shown(spec)} not found; {self._remedy()}")
         try:
             plugin: Any = import_module(module)
         except (Exception, SystemExit) as error:
-            # A plugin is anyone's code: whatever it raises on import is told the same way.
+            # A plugin may raise any error on import; all are reported in the same way.
             raise self._error(
-                f"{self.named(spec)} cannot be loaded: importing {module!r} failed with "
+                f"{self.named(spec)} cannot be loaded: importing {shown(module)} failed with "
                 f"{type(error).__name__}: {' '.join(str(error).split())}; {self._remedy()}"
             ) from error
         for part in attribute.split("."):
             if not hasattr(plugin, part):
                 raise self._error(
-                    f"{self.named(spec)} cannot be loaded: {module!r} has no {attribute!r}; "
-                    f"{self._remedy()}"
+                    f"{self.named(spec)} cannot be loaded: {shown(module)} has no "
+                    f"{shown(attribute)}; {self._remedy()}"
                 )
             plugin = getattr(plugin, part)
         return plugin
 
     def _remedy(self) -> str:
-        """Say what could be named instead."""
+        """Return the available names, for messages."""
         return (
-            f"available: {', '.join(self.names()) or 'none'}; or name anything importable as "
-            "'module:attribute' on the command line, as no file can"
+            f"available: {', '.join(self.names()) or 'none'}; or name an importable object as "
+            "'module:attribute' on the command line (not in a file)"
         )
 
 
@@ -310,22 +311,23 @@ ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
 """Analyses of all installed packages."""
 
 COMMANDS: Final = Plugins("surface_consistency.commands", "command")
-"""Commands that other distributions add, each a function that describes it to a cyclopts App."""
+"""Commands of other distributions, each a function that adds its command to a cyclopts App."""
 
 
 def load_maker(name: str, feature: str) -> Callable[..., Any]:
-    """Load what the distribution that makes data registers among the commands.
+    """Load a command of the distribution that builds data sets.
 
     Args:
         name: Its name, such as "count".
-        feature: What the user asked for, for the message.
+        feature: Feature that the user requested, for the message.
 
     Returns:
         The function.
 
     Raises:
         MissingDependencyError: If the distribution is not installed.
-        PluginError: If it does not import, as where the versions of both distributions differ.
+        PluginError: If it does not import, for example because the versions of the distributions
+            differ.
     """
     if name not in {registered.rpartition(":")[2] for registered in COMMANDS.names()}:
         raise MissingDependencyError(feature, "surface-consistency-build", "build")
@@ -334,7 +336,7 @@ def load_maker(name: str, feature: str) -> Callable[..., Any]:
 
 
 def _doc(plugin: object) -> str:
-    """Return the docstring of what is registered, or that of its module."""
+    """Return the docstring of a registered object, or of its module."""
     named = plugin if isinstance(plugin, type) else type(plugin)
     return plugin.__doc__ or sys.modules[named.__module__].__doc__ or ""
 
@@ -343,7 +345,7 @@ def _doc_in_source(point: EntryPoint) -> str:
     """Read the docstring of the class that an entry point of this package names, unimported."""
     source = Path(__file__).parent.joinpath(*point.module.split(".")[1:]).with_suffix(".py")
     if not source.is_file():
-        return f"cannot be loaded: there is no module {point.module}"
+        return f"cannot be loaded: module {point.module} not found"
     docstring = rf'^class {re.escape(point.attr)}\b[^\n]*\n +"""([^\n"]*)'
     match = re.search(docstring, source.read_text(encoding="utf-8"), re.MULTILINE)
     return "" if match is None else match[1]

@@ -1,7 +1,7 @@
-"""Reading what others wrote: JSON, TOML and delimited text within bounds, and names nearly right.
+"""Read JSON, TOML and delimited text of other programs within limits, and find similar names.
 
-Every file and value from outside goes through here, so that a hostile or broken one is an error
-that names its place, and never a traceback or gigabytes of memory.
+All external files and values are read with these functions, so that a hostile or broken one raises
+an error that names its place, without a traceback or gigabytes of memory.
 """
 
 import csv
@@ -64,28 +64,28 @@ __all__ = [
 ]
 
 LONGEST_LINE: Final = 16 * 2**20
-"""Maximum number of bytes of a line, a row, a cell and an item of a list, in every format."""
+"""Maximum number of bytes of a line, a row, a cell and an item of a list, in each format."""
 
 LONGEST_DOCUMENT: Final = 512 * 2**20
-"""Bytes that a file may have which is read as a whole."""
+"""Maximum number of bytes of a file that is read at once."""
 
 DEEPEST: Final = 64
-"""Levels to which lists and objects may be nested."""
+"""Maximum number of levels of nested lists and objects."""
 
 MOST_COLUMNS: Final = 10_000
-"""Columns that one row may have."""
+"""Maximum number of columns of a row."""
 
 _UNPACKED_MB: Final = "SURFACE_CONSISTENCY_MAX_UNPACKED_MB"
 _UNPACKED_RATIO: Final = 400
 _UNPACKED_MINIMUM: Final = 400_000_000
 VALUE_BYTES: Final = 100
-"""Memory of a value of a row as a Python object, about, and its part of the row."""
+"""Approximate memory of a value of a row as a Python object, with its part of the row."""
 
 CELL_BYTES: Final = 50
-"""Memory of a number or a short text of a table that is read by columns, about, with its copies."""
+"""Approximate memory of a number or a short text of a table read by columns, with its copies."""
 
 SCORE_BYTES: Final = 250
-"""Memory of a row of a frame of results, which has one score, about, with its copies."""
+"""Approximate memory of a row of a frame of results, which has one score, with its copies."""
 
 _TEXT_VALUES: Final = b",\t\n[{"
 _CHUNK: Final = 2**18
@@ -99,14 +99,13 @@ _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _SHOWN: Final = 60
 _NAMES: Final = 200
-"""Characters of a value, and of a list of names, that a message contains."""
+"""Maximum number of characters of a value, and of a list of names, in a message."""
 
 _JSON_REMEDY: Final = (
-    "repair or remove the line (a last line that is cut off means that the file was not written to "
-    "its end)"
+    "repair or remove the line (if the last line is cut off, the file was not written completely)"
 )
 _PARTED: Final = (
-    "the header parts its names by {0!r}: write the file with commas and decimal points, as "
+    "the header separates its names by {0!r}: write the file with commas and decimal points, as "
     "pandas.read_csv(file, sep={0!r}, decimal=',').to_csv(new, index=False) does"
 )
 
@@ -120,7 +119,7 @@ class UnpackedSize:
 
     Args:
         path: The file.
-        value_bytes: Memory of one value, besides its text.
+        value_bytes: Memory of one value, in addition to its text.
 
     Raises:
         DataError: If the environment variable is not a whole number.
@@ -159,7 +158,7 @@ class UnpackedSize:
 
 
 class _Unpacked(io.RawIOBase):
-    """Content of a packed file, of which every part that is read is counted."""
+    """Content of a packed file; each part that is read is counted."""
 
     def __init__(self, file: IO[bytes], size: UnpackedSize, values: bytes, step: int) -> None:
         self._file, self._size, self._values, self._step = file, size, values, step
@@ -175,8 +174,8 @@ class _Unpacked(io.RawIOBase):
             if not isinstance(self._file, gzip.GzipFile):
                 raise
             raise RecordError(
-                f"{self._size.path}: cannot be unpacked ({error}); it is cut off, or no gzip file: "
-                "copy it again"
+                f"{self._size.path}: cannot be unpacked ({error}); it is cut off, or not a gzip "
+                "file: copy it again"
             ) from error
         self._size.add(len(content), sum(map(content.count, self._values)))
         view[: len(content)] = content
@@ -190,13 +189,13 @@ class _Unpacked(io.RawIOBase):
 def unpacked(
     file: IO[bytes], size: UnpackedSize, values: bytes = _TEXT_VALUES, step: int = _CHUNK
 ) -> BinaryIO:
-    """Count what is read of a packed file, and refuse more than the limit of its size.
+    """Count the content that is read from a packed file, and raise an error above its limit.
 
     Args:
         file: The file, which unpacks as it is read.
-        size: What counts.
-        values: Bytes of which each begins or ends a value of the text.
-        step: Maximum number of bytes that are read of the file at once.
+        size: The counter, with its limit.
+        values: Bytes that each begin or end a value of the text.
+        step: Maximum number of bytes that are read from the file at once.
 
     Returns:
         A file with the same content.
@@ -205,25 +204,25 @@ def unpacked(
 
 
 def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, bytes]]:
-    """Read the lines of a file, unpacked where its name ends in .gz.
+    """Read the lines of a file, which is unpacked if its name ends in .gz.
 
     Args:
         path: The file.
-        keep_bom: Whether byte order marks at its start stay, for those who count bytes.
+        keep_bom: Whether byte order marks at its start are kept, for callers that count bytes.
 
     Yields:
         Number from 1 and content of each line, with its line feed.
 
     Raises:
-        RecordError: If a line has more than `LONGEST_LINE` bytes; no more of it is read. If a
-            packed file is none, or is cut off.
+        RecordError: If a line has more than `LONGEST_LINE` bytes; the rest of it is not read. If a
+            packed file is not valid, or is cut off.
     """
     with _opened(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
                 raise RecordError(
                     f"{path}:{number}: the line has more than {LONGEST_LINE:,} bytes; one line "
-                    "holds one row: break the file into lines, or leave out what is so long"
+                    "contains one row: break the file into lines, or remove the long values"
                 )
             yield number, _without_bom(line) if number == 1 and not keep_bom else line
 
@@ -232,15 +231,15 @@ def read_document(path: Path) -> bytes:
     """Read a file that is one document.
 
     Args:
-        path: The file, unpacked where its name ends in .gz; byte order marks at its start are
+        path: The file, which is unpacked if its name ends in .gz; byte order marks at its start are
             removed.
 
     Returns:
         Its content.
 
     Raises:
-        RecordError: If it has more than `LONGEST_DOCUMENT` bytes; nothing is read then. If a
-            packed file is none, or is cut off.
+        RecordError: If it has more than `LONGEST_DOCUMENT` bytes; it is not read then. If a packed
+            file is not valid, or is cut off.
     """
     size = path.stat().st_size
     content = b""
@@ -250,14 +249,14 @@ def read_document(path: Path) -> bytes:
         size = max(size, len(content))
     if size > LONGEST_DOCUMENT:
         raise RecordError(
-            f"{path}: {size:,} bytes are more than the {LONGEST_DOCUMENT:,} that a file may have "
-            "which is read as a whole; give rows one a line (.jsonl) or as Parquet"
+            f"{path}: {size:,} bytes are more than the maximum of {LONGEST_DOCUMENT:,} of a file "
+            "that is read at once; write one row per line (.jsonl), or Parquet"
         )
     return _without_bom(content)
 
 
 def _without_bom(content: bytes) -> bytes:
-    """Remove the byte order marks at the start, of which a file that was converted may have two."""
+    """Remove the byte order marks at the start; a converted file may have two."""
     start = 0
     while content.startswith(_BOM, start):
         start += len(_BOM)
@@ -265,35 +264,35 @@ def _without_bom(content: bytes) -> bytes:
 
 
 def read_start(path: Path) -> bytes:
-    """Read the first bytes of a file, by which its kind is told.
+    """Read the first bytes of a file, by which its kind is detected.
 
     Args:
-        path: The file, unpacked where its name ends in .gz.
+        path: The file, which is unpacked if its name ends in .gz.
 
     Returns:
         At most 64 bytes without byte order mark and white space before them.
 
     Raises:
-        RecordError: If a packed file is none, or is cut off.
+        RecordError: If a packed file is not valid, or is cut off.
     """
     with _opened(path) as file:
         return _without_bom(file.read(64)).lstrip()
 
 
 def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> Any:  # noqa: ANN401
-    """Parse JSON from outside.
+    """Parse external JSON.
 
     Args:
         text: The text, or its bytes in UTF-8, of which byte order marks at the start are removed.
-        place: Where it stands, for messages: a file and line, or an option.
-        remedy: What to do where it is no JSON.
+        place: Its place, for messages: a file and line, or an option.
+        remedy: Remedy in the message if it is not JSON.
 
     Returns:
         The value.
 
     Raises:
-        RecordError: If it is not UTF-8, not JSON, nested more than `DEEPEST` levels deep or holds
-            a number with more digits than Python reads; names the place and the rule.
+        RecordError: If it is not UTF-8, not JSON, nested more than `DEEPEST` levels deep or
+            contains a number with more digits than Python reads; names the place and the rule.
 
     Examples:
         >>> parse_json('{"a": [1]}', "line 1")
@@ -312,17 +311,17 @@ def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> 
 
 
 def json_or_text(text: str, place: str) -> Any:  # noqa: ANN401
-    """Parse JSON from outside where it may be plain text as well.
+    """Parse external text that may be JSON or plain text.
 
     Args:
         text: The text.
-        place: Where it stands, for messages.
+        place: Its place, for messages.
 
     Returns:
-        The value; the text itself where it is no JSON.
+        The value; the text itself if it is not JSON.
 
     Raises:
-        RecordError: If it breaks a bound of `parse_json`.
+        RecordError: If it exceeds a limit of `parse_json`.
 
     Examples:
         >>> json_or_text("32", "n"), json_or_text("http://localhost", "base_url")
@@ -335,17 +334,17 @@ def json_or_text(text: str, place: str) -> Any:  # noqa: ANN401
 
 
 def parse_toml(text: str, place: str) -> dict[str, Any]:
-    """Parse TOML from outside, within the bounds of `parse_json`.
+    """Parse external TOML, within the limits of `parse_json`.
 
     Args:
         text: The text.
-        place: Where it stands, for messages.
+        place: Its place, for messages.
 
     Returns:
         Its table.
 
     Raises:
-        RecordError: If it is not TOML, or breaks a bound.
+        RecordError: If it is not TOML, or exceeds a limit.
     """
     import tomllib
 
@@ -363,7 +362,7 @@ def parse_toml(text: str, place: str) -> dict[str, Any]:
 
 
 def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Read a file of JSON objects, one a line; blank lines are passed over.
+    """Read a file with one JSON object per line; blank lines are skipped.
 
     Args:
         path: The file.
@@ -372,8 +371,8 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         Line number from 1, and the object.
 
     Raises:
-        RecordError: If a line is too long, no JSON object within the bounds of `parse_json`, or has
-            more than `MOST_COLUMNS` fields; names file and line.
+        RecordError: If a line is too long, not a JSON object within the limits of `parse_json`, or
+            has more than `MOST_COLUMNS` fields; names file and line.
     """
     for number, line in read_lines(path):
         if line.isspace():
@@ -381,14 +380,14 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             row = json.loads(line.decode())
         except (ValueError, RecursionError):
-            if not line.strip():  # A line of nothing but a byte order mark.
+            if not line.strip():  # A line that contains only a byte order mark.
                 continue
             row = parse_json(line.strip(), f"{path}:{number}")
         if line.count(b"[") + line.count(b"{") > DEEPEST and _depth_exceeds(row):
             raise _too_deep(f"{path}:{number}")
         if type(row) is not dict:
             raise RecordError(
-                f"{path}:{number}: a line holds one JSON object with a row's columns, got "
+                f"{path}:{number}: each line must be a JSON object with the columns of a row, got "
                 f"{shown(line[: 4 * _SHOWN].decode(errors='replace').strip()[:_SHOWN])}"
             )
         if len(row) > MOST_COLUMNS:
@@ -397,18 +396,18 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def json_items(path: Path, *, remedy: str = _JSON_REMEDY) -> Iterator[tuple[int, Any]]:
-    """Read the items of a file that is one list of JSON, each when it is needed.
+    """Read the items of a file that is one JSON list, each when it is needed.
 
     Args:
         path: The file.
-        remedy: What to do where it is not such a list.
+        remedy: Remedy in the message if it is not such a list.
 
     Yields:
         Number from 1 and value of each item.
 
     Raises:
-        RecordError: If the file is not UTF-8 or not a list of JSON, or an item has more than
-            `LONGEST_LINE` characters or breaks a bound of `parse_json`.
+        RecordError: If the file is not UTF-8 or not a JSON list, or an item has more than
+            `LONGEST_LINE` characters or exceeds a limit of `parse_json`.
     """
     text = decode_text(read_document(path), str(path))
     scan, number, at = json.JSONDecoder().raw_decode, 0, _skip(text, text.find("[") + 1)
@@ -420,7 +419,7 @@ def json_items(path: Path, *, remedy: str = _JSON_REMEDY) -> Iterator[tuple[int,
             if end - at > LONGEST_LINE:
                 raise RecordError(
                     f"{place}: the item of the list has more than {LONGEST_LINE:,} characters; one "
-                    "item holds one row: shorten it"
+                    "item contains one row: shorten it"
                 )
             if isinstance(value, list | dict) and _depth_exceeds(value):
                 raise _too_deep(place)
@@ -437,21 +436,21 @@ def json_items(path: Path, *, remedy: str = _JSON_REMEDY) -> Iterator[tuple[int,
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the next place that is not white space."""
+    """Return the next position that is not white space."""
     return cast(re.Match[str], _SPACE.match(text, at)).end()
 
 
 def csv_rows(
     path: Path, delimiter: str = ",", *, is_strict: bool = True
 ) -> Iterator[tuple[int, list[str]]]:
-    """Read the rows of delimited text; blank lines are passed over.
+    """Read the rows of delimited text; blank lines are skipped.
 
-    Python's `csv` refuses cells of more than `csv.field_size_limit()` characters, of the whole
+    Python's `csv` rejects cells of more than `csv.field_size_limit()` characters, a limit of the
     process; the first longer row raises this limit to `LONGEST_LINE`.
 
     Args:
         path: The file, UTF-8.
-        delimiter: What separates the cells: "," or a tab.
+        delimiter: Delimiter of the cells: "," or a tab.
         is_strict: Whether text that is not UTF-8 and quotes out of place are errors.
 
     Yields:
@@ -487,24 +486,24 @@ def csv_rows(
                 yield table.line_num, cells
     except csv.Error as error:
         raise RecordError(
-            f"{path}:{table.line_num}: {error}; quote cells that hold the delimiter, a quote or a "
-            "line break, and close every quote"
+            f"{path}:{table.line_num}: {error}; quote cells that contain the delimiter, a quote or "
+            "a line break, and close each quote"
         ) from error
 
 
 def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read delimited text under a header; every cell stays the text that it is.
+    """Read delimited text with a header; every cell is returned as text.
 
     Args:
         path: The file, UTF-8.
-        delimiter: What parts the cells: "," or a tab.
+        delimiter: Delimiter of the cells: "," or a tab.
 
     Yields:
         Number from 1 of the line on which the row ends, and its cells by column.
 
     Raises:
-        RecordError: If the header names a column twice or has more than `MOST_COLUMNS`, a row has
-            another number of cells or more than `LONGEST_LINE` bytes, or a quote is out of place;
+        RecordError: If the header names a column twice or has more than `MOST_COLUMNS`, a row has a
+            different number of cells or more than `LONGEST_LINE` bytes, or a quote is out of place;
             names file and line.
     """
     rows = csv_rows(path, delimiter)
@@ -513,7 +512,7 @@ def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, 
     for number, cells in rows:
         if len(cells) != len(header):
             mark = next((mark for mark in ";\t|" if mark in header[0]), None)
-            remedy = "quote cells that hold the delimiter, a quote or a line break"
+            remedy = "quote cells that contain the delimiter, a quote or a line break"
             raise RecordError(
                 f"{path}:{number}: {len(cells)} cells under {len(header)} columns; "
                 f"{remedy if mark is None else _PARTED.format(mark)}"
@@ -522,19 +521,19 @@ def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, 
 
 
 def check_columns(names: Collection[str], place: str) -> None:
-    """Refuse columns that are too many, or of which two have one name.
+    """Check that there are not too many columns, and that no two have the same name.
 
     Args:
         names: The columns.
-        place: Where they stand, for the message.
+        place: Their place, for the message.
 
     Raises:
-        RecordError: If they are more than `MOST_COLUMNS`, or a name stands twice.
+        RecordError: If there are more than `MOST_COLUMNS`, or a name occurs twice.
     """
     if len(names) > MOST_COLUMNS:
         raise RecordError(
-            f"{place}: {len(names):,} columns are more than the {MOST_COLUMNS:,} that are read; "
-            "keep those that are needed"
+            f"{place}: {len(names):,} columns are more than the maximum of {MOST_COLUMNS:,}; keep "
+            "only the columns that are needed"
         )
     if len(set(names)) < len(names):
         twice = next(name for name, n in Counter(names).items() if n > 1)
@@ -544,17 +543,17 @@ def check_columns(names: Collection[str], place: str) -> None:
 
 
 def find_column(wanted: str, columns: Collection[str]) -> str | None:
-    """Find a column by its name, or by one that differs in case and separators alone.
+    """Find a column by its name, or by one that differs only in case and separators.
 
     Args:
-        wanted: The name that is looked for.
-        columns: Those that are there.
+        wanted: The name to find.
+        columns: Names of the columns.
 
     Returns:
-        The column; None where there is none.
+        The column; None if there is none.
 
     Raises:
-        ColumnNotFoundError: If it is not there as written and two others could be meant.
+        ColumnNotFoundError: If it does not exist as written and two others match.
 
     Examples:
         >>> find_column("possible_answers", ["Question ", "possibleAnswers"])
@@ -565,7 +564,7 @@ def find_column(wanted: str, columns: Collection[str]) -> str | None:
     near = [column for column in columns if _fold(column) == _fold(wanted)]
     if len(near) > 1:
         raise ColumnNotFoundError(
-            f"columns {' and '.join(map(shown, near))} are both writings of {shown(wanted)}; "
+            f"columns {' and '.join(map(shown, near))} are both spellings of {shown(wanted)}; "
             "rename or drop one of them"
         )
     return near[0] if near else None
@@ -585,14 +584,14 @@ def first_names(names: Collection[object]) -> str:
 
 
 def shown(value: object, most: int = _SHOWN) -> str:
-    """Show a value from outside in a message: the one way in which messages quote such values.
+    """Return an external value as text for a message; all messages quote such values this way.
 
     Args:
         value: The value.
         most: Maximum number of characters.
 
     Returns:
-        Its representation, shortened.
+        Its `repr`, shortened.
 
     Examples:
         >>> shown("a" * 100, 5)
@@ -607,11 +606,11 @@ def shown(value: object, most: int = _SHOWN) -> str:
 
 
 def decode_text(content: bytes, place: str) -> str:
-    """Decode UTF-8 from outside.
+    """Decode external UTF-8.
 
     Args:
         content: The bytes.
-        place: Where they stand, for the message.
+        place: Their place, for the message.
 
     Returns:
         The text.
@@ -629,31 +628,30 @@ def decode_text(content: bytes, place: str) -> str:
 
 
 def existing_file(path: Path, what: str, pattern: str) -> Path:
-    """Refuse what is no file.
+    """Check that a path is a file.
 
     Args:
-        path: What was named.
-        what: What should stand there, for the message.
-        pattern: Files to name where it is a folder, such as "*.jsonl".
+        path: The path.
+        what: The expected content, for the message.
+        pattern: Files to name if it is a folder, such as "*.jsonl".
 
     Returns:
         The path.
 
     Raises:
-        SourceNotFoundError: If it is a folder, or nothing is there.
+        SourceNotFoundError: If it is a folder, or does not exist.
     """
     if path.is_dir():
         raise SourceNotFoundError(
-            f"{path} is a folder, where {what} is expected; name its files, such as "
-            f"{path / pattern}"
+            f"{path} is a folder, but {what} is expected; name its files, such as {path / pattern}"
         )
     if not path.is_file():
-        raise SourceNotFoundError(f"no file {path}; expected {what} there; check the path")
+        raise SourceNotFoundError(f"file {path} not found; expected {what}; check the path")
     return path
 
 
 def packed_text(path: Path) -> BinaryIO | None:
-    """Open a packed file for a reader of text by columns.
+    """Open a packed file for a reader that reads text by columns.
 
     Args:
         path: The file.
@@ -662,7 +660,7 @@ def packed_text(path: Path) -> BinaryIO | None:
         A file with its content, which is counted as it is read; None if it is not packed.
 
     Raises:
-        RecordError: If it is packed otherwise than as gzip.
+        RecordError: If it is packed in a format other than gzip.
     """
     file = _opened(path, CELL_BYTES)
     if isinstance(cast(io.BufferedReader, file).raw, _Unpacked):
@@ -672,7 +670,7 @@ def packed_text(path: Path) -> BinaryIO | None:
 
 
 def within(folder: Path, name: str) -> Path:
-    """Name a file of a folder that may be a stranger's; refuse one elsewhere, and special files.
+    """Return the path of a file in an untrusted folder; reject paths outside it and special files.
 
     Args:
         folder: The folder; it may be reached by a symbolic link.
@@ -683,12 +681,12 @@ def within(folder: Path, name: str) -> Path:
 
     Raises:
         DataError: If the path leads out of the folder, by a symbolic link or by "..", or is a named
-            pipe, a socket or a device, of which reading may never end.
+            pipe, a socket or a device, which may never end.
     """
     path = folder / name
     try:
         is_within = path.resolve().is_relative_to(folder.resolve())
-    # Links in a circle (RuntimeError before Python 3.13), or a name that is not one of a file.
+    # Circular links (RuntimeError before Python 3.13), or a name that is not valid for a file.
     except (OSError, RuntimeError, ValueError):
         is_within = False
     if not is_within:
@@ -709,7 +707,7 @@ def within(folder: Path, name: str) -> Path:
 
 
 def _opened(path: Path, value_bytes: int = VALUE_BYTES) -> BinaryIO:
-    """Open a file, by way of gzip where it is packed so; refuse other packings by name."""
+    """Open a file, with gzip if it is packed in that format; reject other formats by name."""
     file = path.open("rb")
     start = file.read(max(map(len, _PACKINGS)))
     file.seek(0)
@@ -717,7 +715,7 @@ def _opened(path: Path, value_bytes: int = VALUE_BYTES) -> BinaryIO:
     if packing not in (None, "gzip"):
         file.close()
         raise RecordError(
-            f"{path} is packed as {packing}, which is not read here; unpack it, or pack it as gzip "
+            f"{path} is packed as {packing}, which is not supported; unpack it, or pack it as gzip "
             "(.gz)"
         )
     if packing is None and path.suffix.lower() != ".gz":
@@ -727,7 +725,7 @@ def _opened(path: Path, value_bytes: int = VALUE_BYTES) -> BinaryIO:
 
 
 def _parse(text: str, place: str) -> Any:  # noqa: ANN401
-    """Parse JSON within bounds; what is no JSON raises the parser's own error."""
+    """Parse JSON within limits; text that is not JSON raises the error of the parser."""
     value = _within_bounds(partial(json.loads, text), place)
     if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
         raise _too_deep(place)
@@ -735,7 +733,7 @@ def _parse(text: str, place: str) -> Any:  # noqa: ANN401
 
 
 def _within_bounds(parse: Callable[[], Any], place: str) -> Any:  # noqa: ANN401
-    """Parse JSON that may be too deep for the parser, or hold a number that is too long."""
+    """Parse JSON that may be too deep for the parser, or contain a number that is too long."""
     try:
         return parse()
     except json.JSONDecodeError:
@@ -747,7 +745,7 @@ def _within_bounds(parse: Callable[[], Any], place: str) -> Any:  # noqa: ANN401
 
 
 def _not_json(error: json.JSONDecodeError, place: str, remedy: str) -> RecordError:
-    """Say where text is not JSON."""
+    """Return the error for text that is not JSON, with its place."""
     at = place if error.lineno == 1 else f"{place}:{error.lineno}"
     start = error.doc.rfind("\n", 0, error.pos) + 1
     line = error.doc[start : start + _SHOWN].strip()
@@ -762,7 +760,7 @@ def writable(value: Any) -> Any:  # noqa: ANN401
     Each becomes its escape in JSON, so that names that differ remain different.
 
     Args:
-        value: A text, or objects, lists and tuples of such; of a depth within `DEEPEST`.
+        value: A text, or objects, lists and tuples of texts, nested at most `DEEPEST` levels deep.
 
     Returns:
         The value.
@@ -779,12 +777,12 @@ def writable(value: Any) -> Any:  # noqa: ANN401
 
 
 def _fold(name: str) -> str:
-    """Fold writings of one name into one key."""
+    """Return one key for all spellings of a name."""
     return "".join(name.casefold().replace("_", " ").replace("-", " ").split())
 
 
 def _depth_exceeds(value: object) -> bool:
-    """Tell whether lists and objects are nested too deep, level by level, without recursion."""
+    """Return whether lists and objects are nested too deep; works by levels, without recursion."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
         if not level:
@@ -799,15 +797,15 @@ def _depth_exceeds(value: object) -> bool:
 
 
 def _too_deep(place: str) -> RecordError:
-    """Say that something is nested too deep."""
+    """Return the error for a value that is nested too deep."""
     return RecordError(
-        f"{place}: nested more than {DEEPEST} levels deep; a row is flat, or nearly so: repair or "
-        "remove it"
+        f"{place}: nested more than {DEEPEST} levels deep; a row has few levels: repair or remove "
+        "it"
     )
 
 
 def _too_many_digits(place: str) -> RecordError:
-    """Say that a number is too long."""
+    """Return the error for a number that is too long."""
     return RecordError(
         f"{place}: a number has more than {sys.get_int_max_str_digits():,} digits; write it as "
         "text in quotes, or remove it"
@@ -821,7 +819,7 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
         path: The file.
 
     Returns:
-        The digest in hexadecimal; None where there is no file.
+        The digest in hexadecimal; None if the file does not exist.
     """
     try:
         with Path(path).open("rb") as file:

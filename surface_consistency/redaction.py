@@ -1,4 +1,4 @@
-"""Keys removed from what services send back."""
+"""Removal of keys from the replies and errors of services."""
 
 import base64
 import re
@@ -13,24 +13,24 @@ _T = TypeVar("_T")
 
 
 class Redactor:
-    r"""Replaces a key by "<key>" in what a server or a library says.
+    r"""Replaces a key by "<key>" in the messages of a server or a library.
 
-    These forms are found, alone and within a longer text, and no others:
+    Only these forms are found, alone and within a longer text:
 
     - the key itself;
     - the key quoted or percent-encoded: each character as it is, as `%2D`, as `\u002d`, or with a
       backslash before it;
-    - the key in base64, standard or URL-safe, whatever is encoded before and after it (one
-      letter at each end, which the neighbours share, remains).
+    - the key in base64, standard or URL-safe, with any text encoded before and after it (one letter
+      at each end, which the neighbours share, remains).
 
     Letter case is ignored for keys of 12 characters or more. Keys under 6 characters, such as
-    "EMPTY", are those of servers that need none, and words of answers: they are removed as whole
-    words from messages, and not from answers. The time is at most the length of the text
+    "EMPTY", are used for servers that need no key, and may be words of answers: they are removed as
+    whole words from messages, and not from answers. The time is at most the length of the text
     times that of the key: the pattern is an alternation of fixed sequences, without repetition
     and without backtracking.
 
     Args:
-        key: The key; None for none.
+        key: The key; None for no key.
     """
 
     def __init__(self, key: str | None) -> None:
@@ -48,7 +48,7 @@ class Redactor:
         """Remove the key from a message.
 
         Args:
-            text: What a server or a library said of a request.
+            text: Message of a server or a library on a request.
 
         Returns:
             The same with "<key>" in its place.

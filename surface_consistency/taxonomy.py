@@ -1,9 +1,9 @@
-"""The fixed vocabulary of RedirectQA: redirect categories, their types, relations, templates.
+"""The fixed vocabulary of RedirectQA: redirect categories, their types, relations and templates.
 
 Sources: the categories and types are Table 3 of RedirectQA (arXiv 2604.21882) and Table 4 of the
 Japanese paper; the relations, `prop_id` values and original templates are PopQA's (Mallen et al.,
-2023). The paraphrases are this package's own; those of the RedirectQA release were written by
-GPT-4o and stand in its `question` column.
+2023). The paraphrases were written for this package; those of the RedirectQA release were written
+by GPT-4o and are in its `question` column.
 """
 
 import re
@@ -29,14 +29,14 @@ __all__ = [
 ]
 
 CANONICAL_LABEL: Final = "__MAIN__"
-"""Label that canonical rows of RedirectQA carry in place of a redirect category."""
+"""Label of canonical rows of RedirectQA in place of a redirect category."""
 
 TEMPLATES: Final = ("original", "paraphrase")
 """Names of the two question templates of a relation; further paraphrases are "paraphrase_2" and so
 on, see `is_template`."""
 
 UNKNOWN_TYPE: Final = "unknown"
-"""Type under which a category outside the taxonomy is grouped."""
+"""Type of a category outside the taxonomy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class RedirectType:
     """Spelling in the hub's `redirect_category_to_type.csv`, such as "Spelling_variants"."""
 
     title: str
-    """Wording for people, as in the paper."""
+    """Title for display, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +83,13 @@ class Relation:
     """PopQA's own `prop_id`, which is not a Wikidata property."""
 
     original: str
-    """PopQA's template, with `{}` where the subject goes."""
+    """PopQA's template, with `{}` as the place of the subject."""
 
     paraphrase: str
     """This package's second wording of the same question."""
 
     def question(self, surface: str, *, template: str = "original") -> str:
-        """Ask this relation of a subject.
+        """Write the question about a subject.
 
         Args:
             surface: Name of the subject, used as it is.
@@ -208,7 +208,7 @@ RELATIONS: Final[dict[str, Relation]] = {
     )
     for name, property_id, popqa_id, original, paraphrase in _RELATION_ROWS
 }
-"""The 16 relations by name. The Japanese paper's release v0.1.0 leaves out "religion"."""
+"""The 16 relations by name. The Japanese paper's release v0.1.0 omits "religion"."""
 
 _RELATION_KEYS: Final = {
     key: relation
@@ -221,7 +221,7 @@ _DASHES: Final = str.maketrans("‐‑‒–—−", "------")
 
 
 def _category_key(text: str) -> str:
-    """Fold the spellings of one category into one key."""
+    """Return the common key of all spellings of a category."""
     words = text.replace("_", " ").translate(_DASHES).casefold()
     return _PREFIX.sub("", " ".join(words.split()))
 
@@ -235,7 +235,7 @@ _TYPE_KEYS: Final = {
 
 
 def is_template(name: str) -> bool:
-    """Tell whether a template has one of this package's names.
+    """Check whether a template has one of this package's names.
 
     Args:
         name: Name of a template.
@@ -267,14 +267,14 @@ def paraphrase_name(number: int) -> str:
 
 
 def parse_category(text: str) -> RedirectCategory | None:
-    """Find a redirect category under any of its spellings.
+    """Find a redirect category by any of its spellings.
 
     Args:
         text: "Redirects_from_birth_names", "Redirects from birth names", "from birth names", with
             or without "Category:"; dashes of any kind and any case count as equal.
 
     Returns:
-        The category, or None when the taxonomy does not hold it (`CANONICAL_LABEL` included).
+        The category, or None if the taxonomy does not contain it (such as `CANONICAL_LABEL`).
 
     Examples:
         >>> parse_category("from letter-word combinations").label
@@ -292,7 +292,7 @@ def parse_type(text: str) -> RedirectType | None:
         text: Such as "Typical_Errors", "typical_errors" or "Typical errors".
 
     Returns:
-        The type, or None when there is none of that name.
+        The type, or None if no type has that name.
     """
     return _TYPE_KEYS.get(_category_key(text))
 
@@ -304,7 +304,7 @@ def parse_relation(text: str) -> Relation | None:
         text: "place_of_birth", "place of birth", "P19" or "218".
 
     Returns:
-        The relation, or None when it is not one of the 16.
+        The relation, or None if it is not one of the 16.
 
     Examples:
         >>> parse_relation("place of birth").property_id
@@ -314,7 +314,7 @@ def parse_relation(text: str) -> Relation | None:
 
 
 def types_of(categories: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the types of a redirect surface with these categories.
+    """Return the types of a redirect surface with these categories.
 
     Args:
         categories: Category labels in any spelling; `CANONICAL_LABEL` has no type.

@@ -1,4 +1,4 @@
-"""Pure functions on strings: surfaces from page titles, answers in generations, normal forms."""
+"""Functions on strings: surfaces from page titles, answers in generations, normal forms."""
 
 import functools
 import re
@@ -28,7 +28,7 @@ __all__ = [
     "without_accents",
 ]
 
-# Letters of the Latin alphabet that Unicode does not decompose, and what they are without accents.
+# Latin letters that Unicode does not decompose, with their forms without accents.
 _LETTERS = str.maketrans(
     dict(zip("ØøŁłĐđÐðĦħŦŧı", "OoLlDdDdHhTti", strict=True))
     | {"Æ": "AE", "æ": "ae", "Œ": "OE", "œ": "oe", "Þ": "Th", "þ": "th", "ẞ": "SS", "ß": "ss"}
@@ -40,13 +40,13 @@ _TRAILING_PARENTHESIS = re.compile(r"(?<!\s)\s+\([^()]*\)$")
 _KEY_TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 
 _SEPARATOR = "\x1e"
-# What becomes of a symbol that belongs to its word, while all other symbols are blanked.
+# Placeholders of symbols that belong to their word; all other symbols become spaces.
 _PROTECTED = dict(zip("+#.:-", "\x01\x02\x03\x04\x05", strict=True))
 _PLACEHOLDERS = {ord(placeholder): symbol for symbol, placeholder in _PROTECTED.items()}
 _ASCII_WORDS = {
     code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != _SEPARATOR
 } | _PLACEHOLDERS
-# The ranges say nothing that "\w" does not; they are looked up faster.
+# The ranges are contained in "\w"; they make the search faster.
 _LETTER = rf" {_SEPARATOR}a-z0-9\w"
 _NO_LETTER = re.compile(rf"[^{_LETTER}]")
 _MARKS = re.compile(rf"[^{_LETTER}]+")
@@ -77,7 +77,7 @@ _RUNS = (
 
 
 _ASKING = "what|who|whom|whose|which|where|when|why|how"
-# A capital within a text is that of a name, such as "The Who" or "The Hobbit".
+# A capitalized word within a text is a name, such as "The Who" or "The Hobbit".
 _ENGLISH = re.compile(
     rf"\A\W*(?i:{_ASKING}|the)\b|\b(?:{_ASKING})\b|\b(?:is|was|are|were|name|tell me) the\b"
 )
@@ -105,12 +105,12 @@ _OTHER = "other"
 
 @functools.cache
 def _compiled(pattern: str) -> "re.Pattern[str]":
-    """Compile one of the large patterns when it is first asked for: starting takes no time."""
+    """Compile a large pattern when it is first used, so that the import is fast."""
     return re.compile(pattern)
 
 
 class _Kept(dict[str, str]):
-    """What becomes of a character that is no letter or number; each is classified once."""
+    """Cache of the replacement of each character that is not a letter or number."""
 
     def __missing__(self, character: str) -> str:
         """Blank control characters, punctuation and symbols."""
@@ -121,8 +121,7 @@ class _Kept(dict[str, str]):
 
 
 _KEPT = _Kept({chr(code): symbol for code, symbol in _PLACEHOLDERS.items()})
-# A pattern begins with a character and looks behind afterwards: so it is searched several times
-# faster.
+# A pattern begins with a character and looks behind afterwards, which is several times faster.
 _NUMBER = re.compile("[0-9](?<![0-9]{2})[0-9]*+(?:[.,:'’][0-9]++)++")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}([,'’])[0-9]{3}(?:\1[0-9]{3})*(?:\.[0-9]+)?")
 _DECIMAL_OR_CLOCK = re.compile(r"[0-9]+(?:\.[0-9]+|(?::[0-9]+)+)")
@@ -200,9 +199,9 @@ def replace_elements(
 
     Args:
         text: The text.
-        opening: Pattern of the start tags, whose group "tag" is the name of the element. What it
-            matches without this group is removed.
-        replacement: Gives the replacement of an element from its content; by default an element is
+        opening: Pattern of the start tags, whose group "tag" is the name of the element. A match
+            without this group is removed.
+        replacement: Returns the replacement of an element for its content; by default an element is
             removed with its content.
 
     Returns:
@@ -234,14 +233,14 @@ def replace_elements(
 def surface_from_title(title: str) -> str:
     """Return the name that a question uses for a Wikipedia title.
 
-    Underscores become spaces and one trailing parenthesis goes, as in RedirectQA v1.0.0
-    ("Jesus_Antunez_(musician)" is asked as "Jesus Antunez").
+    Underscores become spaces and one trailing parenthesis is removed, as in RedirectQA v1.0.0
+    ("Jesus_Antunez_(musician)" becomes "Jesus Antunez").
 
     Args:
         title: A page title, with underscores or spaces.
 
     Returns:
-        The surface form; a title that is nothing but a parenthesis stays whole.
+        The surface form; a title that is only a parenthesis is not changed.
 
     Examples:
         >>> surface_from_title("Jesus_Antunez_(musician)")
@@ -257,7 +256,7 @@ def counted_name(name: str) -> str:
         name: The name, as a question or a table spells it.
 
     Returns:
-        The name; "" for white space alone.
+        The name; "" for white space.
 
     Examples:
         >>> counted_name(" New  York ")
@@ -273,7 +272,7 @@ def first_line(text: str) -> str:
     (Mallen et al., 2023, `run_model.py`), so an answer that follows an empty line counts.
 
     Args:
-        text: What the model wrote after the prompt.
+        text: The generation, without the prompt.
 
     Returns:
         The first line without surrounding white space; "" when that line is empty.
@@ -293,7 +292,7 @@ def first_text_line(text: str) -> str:
     r"""Return the first line of a text that is not blank.
 
     Args:
-        text: What the model wrote after the prompt.
+        text: The generation, without the prompt.
 
     Returns:
         The line without surrounding white space; "" when every line is blank.
@@ -306,7 +305,7 @@ def first_text_line(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Write line feeds and tabs as escapes, so that a cell cannot pass for a line of its own.
+    r"""Write line feeds and tabs as escapes, so that a cell cannot look like a separate line.
 
     Args:
         text: Any text.
@@ -322,15 +321,15 @@ def one_line(text: str) -> str:
 
 
 def printable(text: str, *, encoding: str = "utf-8") -> str:
-    r"""Write what would steer a terminal, or cannot stand on it, as escapes.
+    r"""Write characters that control a terminal, or cannot be printed, as escapes.
 
-    Control characters (escape sequences among them), overrides of the writing direction and
-    halves of surrogates become the escapes of JSON, so that a JSON document stays one with the
-    same content. Tabs and line feeds stay.
+    Control characters (escape sequences among them), overrides of the writing direction and lone
+    surrogates become the escapes of JSON, so that a JSON document keeps its content. Tabs and line
+    feeds are kept.
 
     Args:
         text: Any text, such as one that a model wrote.
-        encoding: What the terminal can show; further letters become escapes too.
+        encoding: Encoding of the terminal; letters outside it become escapes too.
 
     Returns:
         The text.
@@ -354,27 +353,27 @@ def printable(text: str, *, encoding: str = "utf-8") -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Ask after the name that a mistyped one is closest to, for messages.
+    """Suggest the name that is closest to a mistyped one, for messages.
 
     Args:
-        name: What was given.
-        known: What there is.
+        name: The given name.
+        known: The existing names.
 
     Returns:
-        " (did you mean 'slaq'?)", or "" where none is close.
+        " (did you mean 'slaq'?)", or "" if no name is close.
 
     Examples:
         >>> did_you_mean("slaqq", ["slaq", "audit"]), did_you_mean("zebra", ["slaq", "audit"])
         (" (did you mean 'slaq'?)", '')
     """
-    from difflib import get_close_matches  # Needed for messages alone.
+    from difflib import get_close_matches  # Needed for messages only.
 
     near = get_close_matches(name, list(known), n=1, cutoff=0.7)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def has_unspaced_script(text: str) -> bool:
-    """Tell whether a text holds a letter of a script that is written without spaces.
+    """Return whether a text contains a letter of a script that is written without spaces.
 
     Args:
         text: Any text.
@@ -391,20 +390,20 @@ def has_unspaced_script(text: str) -> bool:
 
 
 def guess_language(texts: Sequence[str]) -> str | None:
-    """Guess the language of questions from their words and letters, where these leave no doubt.
+    """Guess the language of questions from their words and letters, if these are unambiguous.
 
-    A text is English if it begins with an English question word or "the", or holds one that is no
-    part of a name (a question word in small letters, "is the"), whatever the names in it are; else
-    its language is that of the script in which most of its letters are, where one language is
-    written in it. Han with a twentieth of Kana or more is Japanese, Han with a function word of
-    Chinese is Chinese, and other Han may be either.
+    A text is English if it begins with an English question word or "the", or contains one outside a
+    name (a question word in lower case, "is the"), regardless of the names in it. Otherwise its
+    language is that of the script of most of its letters, if only one language uses that script.
+    Han with a twentieth of Kana or more is Japanese, Han with a function word of Chinese is
+    Chinese, and other Han may be either.
 
     Args:
         texts: Questions or other sentences.
 
     Returns:
-        The code of the language of more than half of the texts; None where there is none, as for
-        other languages in Latin, Cyrillic, Arabic and Devanagari letters.
+        The code of the language of more than half of the texts; None if there is none, as for other
+        languages in Latin, Cyrillic, Arabic and Devanagari letters.
 
     Examples:
         >>> guess_language(["東京都の首都はどこですか?"]), guess_language(["Where is 東京?"])
@@ -422,7 +421,7 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 def _language_of(text: str) -> str:
     """Guess the language of one text."""
-    # Marks apart from their letters would end words: "the" is no word of "thế nào".
+    # Marks that are separate from their letters would end words: "thế nào" has no word "the".
     text = normalized("NFC", text)
     if _ENGLISH.search(text):
         return "en"
@@ -441,10 +440,10 @@ def _language_of(text: str) -> str:
 
 
 def token_key(text: str) -> str:
-    r"""Return the form in which the audit of forgetting compares names.
+    r"""Return the normal form of names in the audit of forgetting.
 
-    The tokens `\d+\.\d+|\w+(?:[-']\w+)*` of the case-folded text, joined by spaces. Punctuation
-    goes, so ".us" and "US" are one (arXiv 2607.00605, published code).
+    The tokens `\d+\.\d+|\w+(?:[-']\w+)*` of the case-folded text, joined by spaces. Punctuation is
+    removed, so ".us" and "US" are equal (arXiv 2607.00605, published code).
 
     Args:
         text: A subject, relation, object or answer.
@@ -460,7 +459,7 @@ def token_key(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a text without regard to case, width and spacing; punctuation stays.
+    """Return a text with uniform case, width and spacing; punctuation is kept.
 
     Args:
         text: A subject, relation, object or answer.
@@ -477,14 +476,14 @@ def folded(text: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """Return the form in which answers are compared.
+    """Return the normal form of an answer for comparisons.
 
     Compatibility forms are unified (NFKC), case is folded, digits become those of ASCII, format
-    characters, variation selectors and the tatweel go, and whatever is not a letter, mark or number
-    becomes a space; runs of spaces become one. Symbols stay if they belong to a name of a closed
-    list (C++, C#, .NET) or to a number (1.5, 7:30, -5), and separators of thousands go. Diacritics
-    and articles stay: both tell surface forms apart. For the answer side only: as much
-    normalisation as this makes many names of a subject equal.
+    characters, variation selectors and the tatweel are removed, and other characters than letters,
+    marks and numbers become spaces; runs of spaces become one. Symbols are kept if they belong to a
+    name of a fixed list (C++, C#, .NET) or to a number (1.5, 7:30, -5), and separators of thousands
+    are removed. Diacritics and articles are kept, because they distinguish surface forms. Use it
+    only for answers: it makes many names of a subject equal.
 
     Args:
         text: Any text.
@@ -515,8 +514,8 @@ def without_accents(text: str) -> str:
 
     Returns:
         The text with the base letter of each ("é" becomes "e", "ø" "o", "æ" "ae", "ß" "ss"), in
-        NFC. Letters and marks of other scripts stay: "й" is not an accented "и", and vowel signs
-        are letters.
+        NFC. Letters and marks of other scripts are kept: "й" is not an accented "и", and vowel
+        signs are letters.
 
     Examples:
         >>> without_accents("Łódź, Zürich, Ångström, Diyarbakır, Αθήνα")
@@ -529,12 +528,12 @@ def without_accents(text: str) -> str:
 def tokenize(text: str) -> list[str]:
     """Split a text into words, without changing them.
 
-    Words stand between white space. Scripts that are written without spaces have no such words:
-    there each character (with its marks) is one, and so is each run of Katakana, which writes
-    foreign names. Korean is written with spaces and is split at them.
+    Words are separated by white space. In scripts that are written without spaces, each character
+    (with its marks) is a word, and so is each run of Katakana, which is used for foreign names.
+    Korean is written with spaces and is split at them.
 
     Args:
-        text: Any text; normalize it first to be rid of punctuation.
+        text: Any text; normalize it first to remove punctuation.
 
     Returns:
         The words in order; empty for a blank text.
@@ -549,7 +548,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def script_runs(text: str) -> list[str]:
-    """Cut a text where its script changes, among those that are written without spaces.
+    """Split a text at changes of script, among the scripts that are written without spaces.
 
     Args:
         text: Any text.
@@ -568,8 +567,8 @@ def script_runs(text: str) -> list[str]:
 def padded_words(texts: Sequence[str]) -> list[str]:
     """Return the words of many texts, normalised, each between spaces.
 
-    In this form one text holds another's words if it contains it. Many texts are done as one long
-    text, which is several times faster than one by one.
+    In this form, one text has the words of another if it contains it. Many texts are processed as
+    one long text, which is several times faster than one by one.
 
     Args:
         texts: Any texts.
@@ -591,7 +590,7 @@ def padded_words(texts: Sequence[str]) -> list[str]:
 
 
 def _padded_words(texts: list[str]) -> list[str]:
-    """Do texts as one; those that hold the separator or lose all words are done one by one."""
+    """Process texts as one; those with the separator, or without words, are processed singly."""
     joined = f" {_SEPARATOR} ".join(texts)
     if not texts or joined.count(_SEPARATOR) >= len(texts):
         return [_padded(text) for text in texts]
@@ -612,12 +611,12 @@ def _padded(text: str) -> str:
 
 
 def _with_spaces(text: str) -> str:
-    """Put spaces around the words of scripts that are written without."""
+    """Insert spaces around the words of scripts that are written without spaces."""
     return text if text.isascii() else _compiled(_UNSPACED_WORD).sub(r" \g<0> ", text)
 
 
 def _words(text: str) -> str:
-    """Fold a text and blank all but letters, marks and numbers; the separator stays."""
+    """Fold a text and replace all but letters, marks, numbers and the separator by spaces."""
     if text.isascii():
         return _protected(text.lower()).translate(_ASCII_WORDS)
     folded = normalized("NFKC", _THIN_SPACE.sub(",", text)).casefold()
@@ -630,7 +629,7 @@ def _words(text: str) -> str:
 
 
 def _protected(text: str) -> str:
-    """Put placeholders for the symbols of numbers and names, and take separators out of numbers."""
+    """Replace the symbols of numbers and names by placeholders; remove separators from numbers."""
     if "acdc" not in text and not _SYMBOLIC.search(text):
         return text
     if _SEPARATOR in text:
@@ -659,7 +658,7 @@ def _number(match: re.Match[str]) -> str:
 
 
 def _without_lone_marks(match: re.Match[str]) -> str:
-    """Cut marks off the front of a word (NFKC turns "´" into a space and a mark)."""
+    """Remove marks at the start of a word (NFKC converts "´" to a space and a mark)."""
     marks, start = match[0], match.start()
     if start > 0 and match.string[start - 1] not in f" {_SEPARATOR}":
         return marks

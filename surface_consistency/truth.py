@@ -4,17 +4,17 @@ from typing import ClassVar
 
 
 class NoTruthValue:
-    """A result whose truth value could be read in two ways, so that `bool()` refuses it."""
+    """A result with an ambiguous truth value, for which `bool()` raises an error."""
 
     __slots__ = ()
 
     truth: ClassVar[str]
-    """What to test instead, for the message."""
+    """The attribute to test instead, for the message."""
 
     def __bool__(self) -> bool:
-        """Refuse a truth value.
+        """Raise an error.
 
         Raises:
-            TypeError: Always; the message names what to test instead.
+            TypeError: Always; the message names the attribute to test instead.
         """
         raise TypeError(f"{type(self).__name__} has no truth value; test {self.truth}")

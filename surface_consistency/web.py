@@ -1,4 +1,4 @@
-"""Requests to web services that may fail: many at once, asked again where that may help."""
+"""Send many requests to a web service at once, and retry those that fail temporarily."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError, RunnerError
-from surface_consistency.reading import parse_json
+from surface_consistency.reading import parse_json, shown
 from surface_consistency.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -47,37 +47,37 @@ _T = TypeVar("_T")
 
 
 class Request(NamedTuple):
-    """What is sent to a service."""
+    """A request to a service."""
 
     body: Mapping[str, JsonValue]
     """The fields."""
 
     path: str = ""
-    """Where to, behind the address of the client."""
+    """Path that is appended to the address of the client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply(Generic[_Value]):
-    """What a service said to one request."""
+    """The reply of a service to one request."""
 
     place: int
-    """Which request, from 0."""
+    """Number of the request, from 0."""
 
     value: _Value | None = None
-    """What was read of its answer; None where there is none."""
+    """The value that was read from the answer; None if there is none."""
 
     refusal: str | None = None
-    """Why there is none: status and start of what the service said, or what failed to the last."""
+    """Reason without a value: status and start of the error reply, or the last failure."""
 
     refusal_body: JsonValue = None
-    """The JSON with which it refused the request; None where there was none."""
+    """The JSON of the error reply; None if it is not JSON."""
 
 
 class ReplyCache:
-    """Answers of a service on the disk, for many processes of one machine at once.
+    """Cache of answers on disk, which several processes of one machine can use at once.
 
     Args:
-        path: A file; its folder must exist, on a disk of this machine and not of the network.
+        path: A file; its folder must exist, on a local disk and not a network drive.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,7 +88,7 @@ class ReplyCache:
             file = sqlite3.connect(
                 path, timeout=60.0, isolation_level=None, check_same_thread=False
             )
-            # A power cut may lose the last answers, which are then asked for again.
+            # A power cut may lose the last answers; their requests are then sent again.
             file.execute("PRAGMA journal_mode = WAL")
             file.execute("PRAGMA synchronous = NORMAL")
             file.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, body BLOB)")
@@ -96,26 +96,26 @@ class ReplyCache:
             if file is not None:
                 file.close()
             raise DataError(
-                f"{path} is no cache of answers, or cannot be written ({error}); delete it or name "
-                "another"
+                f"{path} is not a cache of answers, or cannot be written ({error}); delete it or "
+                "name another file"
             ) from error
         self._file = file
 
     def get(self, key: str) -> bytes | None:
-        """Look an answer up.
+        """Return the answer to a request.
 
         Args:
             key: Of its request.
 
         Returns:
-            Its bytes; None where there is none.
+            Its bytes; None if the cache does not contain it.
         """
         with self._lock:
             row = self._file.execute("SELECT body FROM replies WHERE key = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
     def put(self, key: str, body: bytes) -> None:
-        """Keep an answer.
+        """Store an answer.
 
         Args:
             key: Of its request.
@@ -128,7 +128,7 @@ class ReplyCache:
             with self._lock:
                 self._file.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, body))
         except sqlite3.Error as error:
-            raise DataError(f"{self._path}: the answer cannot be kept ({error})") from error
+            raise DataError(f"{self._path}: the answer cannot be stored ({error})") from error
 
     def close(self) -> None:
         """Close the file."""
@@ -137,13 +137,13 @@ class ReplyCache:
 
 @dataclass(kw_only=True)
 class WebClient:
-    """Sends POST requests, many at once; patient with a busy service, firm with a wrong one.
+    """Client that sends many POST requests at once and retries temporary failures.
 
-    Requests that time out, break off, come back damaged or with a status of 408, 409, 425, 429 or
-    5xx are sent again after a growing wait; a `Retry-After` is honoured by all requests. What the
-    service refuses (400, 413, 422) or answers at too great a length is a reply without a value, and
-    so is a compressed reply: requests ask for none, and nothing is decompressed. A wrong key, an
-    address where nothing is served, and a redirection end all. Cookies are not stored.
+    Requests that time out, are interrupted, or return a damaged reply or a status of 408, 409, 425,
+    429 or 5xx are sent again after a growing wait; a `Retry-After` delays all requests. A request
+    that the service rejects (400, 413, 422), and a reply that is too long or compressed, give a
+    reply without a value: nothing is decompressed. An invalid key, an address that is not served,
+    and a redirection raise an error. Cookies are not stored.
 
     Raises:
         MissingDependencyError: If httpx is not installed.
@@ -151,25 +151,25 @@ class WebClient:
     """
 
     url: str
-    """Where the service is."""
+    """Address of the service."""
 
     name: str
-    """What it is called in messages."""
+    """Name of the service in messages."""
 
     key: str | None = field(default=None, repr=False)
-    """Sent as a bearer token; removed from messages and replies, see `Redactor`."""
+    """Key that is sent as a bearer token; removed from messages and replies, see `Redactor`."""
 
     key_env: str | None = None
     """Environment variable that the key was read from; None for none."""
 
     as_form: bool = False
-    """Whether bodies are sent as forms rather than as JSON."""
+    """Whether bodies are sent as forms instead of JSON."""
 
     cache: Path | None = None
-    """File in which answers are kept, so that nothing is asked twice; None for none."""
+    """File in which answers are cached, so that no request is sent twice; None for no cache."""
 
     concurrency: int = 4
-    """Requests in flight at most."""
+    """Maximum number of requests in flight."""
 
     timeout: float = 60.0
     """Seconds that a request may take from its first byte to the last of its reply."""
@@ -181,36 +181,37 @@ class WebClient:
     """Seconds before the first further attempt; doubled each time, with jitter."""
 
     longest_wait: float = 60.0
-    """Longest wait; a service that asks for a longer one ends all."""
+    """Maximum wait, in seconds; if a service requests a longer one, an error is raised."""
 
     max_reply_bytes: int = 16 << 20
-    """Maximum size of a reply; of a larger one no more is read."""
+    """Maximum size of a reply; the rest of a larger one is not read."""
 
     most_lost: int = 1
-    """Requests in a row that end all when they get no answer in all attempts."""
+    """Number of consecutive requests without an answer in all attempts that raises an error."""
 
-    key_hint: str = "see whether it lets you ask"
-    """What to do when it refuses everything."""
+    key_hint: str = "check that you have access"
+    """Remedy that messages name if the service rejects every request."""
 
-    address_hint: str = "see the address"
-    """What to do when it is not where it was asked."""
+    address_hint: str = "check the address"
+    """Remedy that messages name if the service is not found at its address."""
 
     is_of_one_request: Callable[[JsonValue], bool] = lambda _: False
-    """Whether the JSON of a refusal concerns one request alone, whatever its status."""
+    """Whether the JSON of an error reply concerns one request only, at any status."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, and learn what must not be repeated."""
+        """Check the settings, and prepare the removal of the key from texts."""
         try:
             import httpx  # noqa: F401
         except ImportError as error:
-            raise MissingDependencyError(f"asking {self.name}", "httpx", "server") from error
+            raise MissingDependencyError(f"querying {self.name}", "httpx", "server") from error
         if self.concurrency < 1 or self.max_retries < 0 or self.timeout <= 0 or self.first_wait < 0:
             raise ValueError(
-                "concurrency is at least 1, max_retries and first_wait at least 0, timeout above "
-                f"0; got {self.concurrency}, {self.max_retries}, {self.first_wait}, {self.timeout}"
+                "concurrency must be at least 1, max_retries and first_wait at least 0, timeout "
+                f"above 0; got {self.concurrency}, {self.max_retries}, {self.first_wait}, "
+                f"{self.timeout}"
             )
         if self.max_reply_bytes < 1:
-            raise ValueError(f"max_reply_bytes is at least 1, got {self.max_reply_bytes}")
+            raise ValueError(f"max_reply_bytes must be at least 1, got {self.max_reply_bytes}")
         self.redactor = Redactor(self.key)
         self._is_announced = False
 
@@ -222,21 +223,22 @@ class WebClient:
     def ask(
         self, requests: Sequence[Request], read: Callable[[int, dict[str, Any]], _Value]
     ) -> Generator[Reply[_Value], None, None]:
-        """Send requests and read what comes.
+        """Send requests and read the replies.
 
         Args:
-            requests: What is sent.
+            requests: The requests.
             read: Reads the answer to a request, by its place and the JSON object, free of the key;
-                a ValueError of it means that the answer is damaged, and the request is sent again.
-                It is called in two threads: long replies are read in one of their own.
+                a ValueError means that the answer is damaged, and the request is sent again. It is
+                called in two threads: long replies are read in a separate one.
 
         Yields:
-            One reply a request, in the order of arrival; see `in_order`.
+            One reply per request, in the order of arrival; see `in_order`.
 
         Raises:
-            RunnerError: If the service cannot be reached, answers damaged to the last attempt,
-                asks for too long a wait, or refuses every request (its address or key is wrong).
-            DataError: If answers cannot be kept.
+            RunnerError: If the service cannot be reached, its answer is damaged in the last
+                attempt, it requests too long a wait, or it rejects every request (incorrect address
+                or key).
+            DataError: If answers cannot be stored.
         """
         if not self._is_announced:
             self._is_announced = True
@@ -278,10 +280,10 @@ def address_of(url: str) -> str:
 
 
 def contact(name: str, url: str, key_env: str | None = None) -> str:
-    """Describe in a line what requests are sent to; the key is not in it.
+    """Describe in one line the service to which requests are sent; the key is not contained.
 
     Args:
-        name: What the service is called.
+        name: Name of the service.
         url: Its address; "" if it is not known.
         key_env: Environment variable with the key; None for none.
 
@@ -296,13 +298,13 @@ def contact(name: str, url: str, key_env: str | None = None) -> str:
 
 
 def in_order(replies: Iterator[Reply[_Value]]) -> Iterator[Reply[_Value]]:
-    """Put replies into the order of their requests.
+    """Return replies in the order of their requests.
 
     Args:
-        replies: One for each request, in any order.
+        replies: One per request, in any order.
 
     Yields:
-        Them, as soon as all before them are there.
+        Each reply, as soon as all earlier ones have arrived.
     """
     early: dict[int, Reply[_Value]] = {}
     n_given = 0
@@ -315,7 +317,7 @@ def in_order(replies: Iterator[Reply[_Value]]) -> Iterator[Reply[_Value]]:
 
 @dataclass(eq=False)
 class _Session(Generic[_Value]):
-    """The requests of one call on their way."""
+    """The requests of one call."""
 
     client: WebClient
     requests: Sequence[Request]
@@ -329,7 +331,7 @@ class _Session(Generic[_Value]):
     n_lost_in_a_row: int = 0
 
     def drive(self, loop: asyncio.AbstractEventLoop, task: "asyncio.Task[None]") -> None:
-        """Run the loop to the end of all; whatever goes wrong is told to the caller."""
+        """Run the event loop until all requests have ended; pass any error to the caller."""
         try:
             loop.run_until_complete(task)
             self.replies.put(None)
@@ -358,7 +360,7 @@ class _Session(Generic[_Value]):
                 raise errors.exceptions[0] from None
 
     def _clients(self) -> "list[httpx.AsyncClient]":
-        """Make a client of one connection for each worker: a shared pool looks through all."""
+        """Create a client with one connection per worker: a shared pool searches all of them."""
         from http.cookiejar import CookieJar, DefaultCookiePolicy
 
         import httpx
@@ -382,7 +384,7 @@ class _Session(Generic[_Value]):
     async def _answer(
         self, http: "httpx.AsyncClient", place: int, request: Request
     ) -> Reply[_Value]:
-        """Ask until there is an answer or a refusal, or nothing helps."""
+        """Send a request until it is answered or rejected, or no attempt is left."""
         named = json.dumps([self.client.url + request.path, request.body], sort_keys=True)
         key = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
         if self.cache is not None and (stored := self.cache.get(key)) is not None:
@@ -402,17 +404,17 @@ class _Session(Generic[_Value]):
     async def _try(
         self, http: "httpx.AsyncClient", place: int, request: Request, key: str
     ) -> tuple[float | None, str, Reply[_Value] | None]:
-        """Ask once: the wait that the service asks for, the problem, or the reply."""
+        """Send a request once; return the requested wait, the problem, and the reply."""
         import httpx
 
         try:
             async with asyncio.timeout(self.client.timeout):
                 response, data = await self._send(http, request)
         except TimeoutError:
-            return None, f"no whole reply within timeout = {self.client.timeout:g} s", None
+            return None, f"no complete reply within timeout = {self.client.timeout:g} s", None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise RunnerError(
-                f"{address_of(self.client.url)!r} is no address of {self.client.name}: {error}"
+                f"{address_of(self.client.url)!r} is not an address of {self.client.name}: {error}"
             ) from error
         except httpx.TransportError as error:
             return None, self._cleared(f"{type(error).__name__}: {error}").rstrip(": "), None
@@ -424,8 +426,8 @@ class _Session(Generic[_Value]):
             if self.cache is not None:
                 self.cache.put(key, data)
             return None, "", reply
-        said = data if isinstance(data, str) else await self._work(data, self._stated)
-        problem = f"HTTP {response.status_code}: {said or self._cleared(response.reason_phrase)}"
+        detail = data if isinstance(data, str) else await self._work(data, self._stated)
+        problem = f"HTTP {response.status_code}: {detail or self._cleared(response.reason_phrase)}"
         if is_transient(response.status_code):
             delay = retry_after(response.headers)
             if delay is not None and response.status_code in (429, 503):
@@ -435,13 +437,13 @@ class _Session(Generic[_Value]):
         ends_all = response.status_code in _BAD_KEY | _NOT_SERVED or response.is_redirect
         if ends_all and not self.client.is_of_one_request(body):
             raise RunnerError(self._ended(request, response, problem))
-        refusal = f"{self.client.name} refused this request: {problem}"
+        refusal = f"{self.client.name} rejected this request: {problem}"
         return None, problem, Reply(place=place, refusal=refusal, refusal_body=body)
 
     async def _send(
         self, http: "httpx.AsyncClient", request: Request
     ) -> "tuple[httpx.Response, bytes | str]":
-        """Send one request; return the response and its body, or why that is not read."""
+        """Send one request; return the response and its body, or why it was not read."""
         url, body = self.client.url + request.path, dict(request.body)
         sent: dict[str, Any] = {"data" if self.client.as_form else "json": body}
         data, limit = bytearray(), self.client.max_reply_bytes
@@ -450,38 +452,38 @@ class _Session(Generic[_Value]):
             if encoding.lower() not in ("", "identity"):
                 # The size of a compressed reply is known only when it is decompressed.
                 return response, (
-                    f"the reply has the Content-Encoding {self._cleared(encoding)[:40]!r}, which "
-                    "is not decoded; let the server, or the proxy before it, send replies "
-                    "uncompressed (the requests say `Accept-Encoding: identity`)"
+                    f"the reply has the Content-Encoding {shown(self._cleared(encoding), 40)}, "
+                    "which is not decoded; configure the server, or its proxy, to send replies "
+                    "uncompressed (the requests contain `Accept-Encoding: identity`)"
                 )
             async for part in response.aiter_raw():
                 data += part
                 if len(data) > limit:
                     return response, (
-                        f"the reply is larger than max_reply_bytes = {limit:,}; see what the "
-                        "server sends, request less, or raise max_reply_bytes"
+                        f"the reply is larger than max_reply_bytes = {limit:,}; check the replies "
+                        "of the server, request less, or raise max_reply_bytes"
                     )
         return response, bytes(data)
 
     async def _work(self, data: bytes, read: Callable[..., _T], *before: object) -> _T:
-        """Read a reply; a long one in a thread, so that time limits and other requests go on."""
+        """Read a reply; a long one in a thread, so that it does not delay other requests."""
         if len(data) <= _SHORT:
             return read(*before, data)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.reader, partial(read, *before, data))
 
     def _value(self, place: int, data: bytes) -> _Value:
-        """Read an answer; a ValueError means that it is none."""
+        """Read an answer; a ValueError means that it is not valid."""
         try:
-            value = parse_json(data, "there")
+            value = parse_json(data, "the reply")
         except RecordError as error:
             raise ValueError(_not_json(data, error)) from error
         if not isinstance(value, dict):
-            raise ValueError("JSON, but no object")
+            raise ValueError("JSON, but not an object")
         return self.read(place, self.client.redactor.json(value))
 
     def _lost(self, place: int, problem: str) -> Reply[_Value]:
-        """Give a request up; end all when too many in a row were."""
+        """Give up a request; raise an error if too many consecutive ones were given up."""
         client = self.client
         attempts = f"{client.max_retries + 1} attempts"
         self.n_lost_in_a_row += 1
@@ -489,80 +491,81 @@ class _Session(Generic[_Value]):
             return Reply(place=place, refusal=f"gave up after {attempts}: {problem}")
         n = self.n_lost_in_a_row
         raise RunnerError(
-            f"{client.place} gave no answer in {attempts}, at last {problem}"
-            f"{f', to {n} requests in a row' if n > 1 else ''}; see whether it runs, then start "
-            "again: what was answered is kept in the log of the run, or where there is a cache"
+            f"{client.place} gave no answer in {attempts}; the last problem was: "
+            f"{problem}{f' ({n} consecutive requests)' if n > 1 else ''}; check that it runs, then "
+            "start again: answers so far are kept in the log of the run, or in the cache if one "
+            "is set"
         )
 
     async def _wait(self, attempt: int, delay: float | None) -> None:
-        """Wait longer after each attempt, and at least as long as the service asks."""
+        """Wait longer after each attempt, and at least as long as the service requests."""
         first, longest = self.client.first_wait, self.client.longest_wait
         own = backoff(attempt, first=first, longest=longest, rng=_RANDOM)
         await asyncio.sleep(max(own, self._capped(delay or 0.0)))
 
     def _capped(self, seconds: float) -> float:
-        """Refuse to sleep longer than the user allows."""
+        """Return the wait; raise an error if it exceeds `longest_wait`."""
         if seconds > self.client.longest_wait:
             raise RunnerError(
-                f"{self.client.place} asks to wait {seconds:.0f} s, more than longest_wait = "
+                f"{self.client.place} requests a wait of {seconds:.0f} s, more than longest_wait = "
                 f"{self.client.longest_wait:.0f} s; start again later, answers so far are kept"
             )
         return seconds
 
     def _ended(self, request: Request, response: "httpx.Response", problem: str) -> str:
-        """Say what a refusal that concerns every request may come from."""
+        """Describe an error reply that concerns every request, with its possible cause."""
         where = f"{self.client.place}{request.path}"
         if response.status_code in _BAD_KEY:
-            return f"{where} refused the request ({problem}); {self.client.key_hint}"
+            return f"{where} rejected the request ({problem}); {self.client.key_hint}"
         if response.is_redirect:
             return (
-                f"{where} is elsewhere ({problem}): requests are not sent on, give the new address"
+                f"{where} has moved ({problem}): redirects are not followed; give the new address"
             )
         url = address_of(self.client.url + request.path)
         return (
-            f"{self.client.name} is not served at {url}, or not to you ({problem}); "
+            f"{self.client.name} is not served at {url}, or you have no access ({problem}); "
             f"{self.client.address_hint}"
         )
 
     def _cleared(self, text: str) -> str:
-        """Return the start of what a service or a library says, without the key."""
+        """Return the start of a message of a service or a library, without the key."""
         return " ".join(self.client.redactor.text(text).split())[:_SHOWN]
 
     def _stated(self, data: bytes) -> str:
-        """Return the start of a reply that is a refusal."""
+        """Return the start of an error reply."""
         return self._cleared(data.decode("utf-8", "replace"))
 
 
 def _not_json(data: bytes, error: RecordError) -> str:
-    """Name what a service sent in place of JSON, and the remedy if there is one."""
+    """Describe a reply that is not JSON, with the remedy if there is one."""
     start = data[:60].decode("utf-8", "replace")
     first = data.lstrip()[:15].lower()
     if first.startswith((b"data:", b"event:", b":")):
-        remedy = 'switch streaming off, such as by `runner_option` extra_body={"stream": false}'
-        return f"a stream of server-sent events ({start!r}), which is not read; {remedy}"
+        remedy = 'switch streaming off, for example by `runner_option` extra_body={"stream": false}'
+        return f"a stream of server-sent events ({shown(start)}), which is not read; {remedy}"
     if first.startswith((b"<!doctype html", b"<html")):
-        remedy = "see whether the service runs, and give the address at which its API begins"
-        return f"a page in HTML ({start!r}), such as of a gateway or a login; {remedy}"
-    return f"no readable JSON ({start!r}; {error})"
+        remedy = "check that the service runs, and give the address at which its API begins"
+        return f"a page in HTML ({shown(start)}), such as of a gateway or a login; {remedy}"
+    return f"no readable JSON ({shown(start)}; {error})"
 
 
 def _json_or_none(data: bytes) -> JsonValue:
-    """Read the JSON of a refusal, if it is JSON."""
+    """Read the JSON of an error reply; None if it is not JSON."""
     try:
-        value: JsonValue = parse_json(data, "a refusal")
+        value: JsonValue = parse_json(data, "an error reply")
     except RecordError:
         return None
     return value
 
 
 def is_transient(status: int) -> bool:
-    """Tell whether a status may pass: too many requests, time-outs, and a server in trouble.
+    """Return whether a status is temporary: too many requests, time-outs, and server errors.
 
     Args:
         status: Status of a reply.
 
     Returns:
-        Whether asking again may help.
+        Whether another attempt may succeed.
     """
     return status in _PASSING or (status >= 500 and status not in _LASTING)
 
@@ -573,8 +576,8 @@ def backoff(attempt: int, *, first: float, longest: float, rng: random.Random) -
     Args:
         attempt: Its number from 0.
         first: Seconds after the first.
-        longest: Most seconds.
-        rng: Draws between half the wait and the whole.
+        longest: Maximum number of seconds.
+        rng: Generator of the jitter, between half the wait and all of it.
 
     Returns:
         The seconds.
@@ -583,14 +586,14 @@ def backoff(attempt: int, *, first: float, longest: float, rng: random.Random) -
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Return the seconds that the server asks to wait.
+    """Return the wait that the server requests, in seconds.
 
     Args:
         headers: Headers of its reply.
-        now: The time; the present by default.
+        now: The time; the current time by default.
 
     Returns:
-        The seconds; None when it does not say, or nonsense.
+        The seconds; None if the header is missing or not valid.
     """
     value = headers.get("retry-after", "").strip()
     if not value:

@@ -28,7 +28,7 @@ def refused(capsys, *words):
 
 
 NEWER = r"newer version of this package \(manifest version 5.*update surface-consistency"
-UNKNOWN = "no study 'astrology'; available: .*redirectqa"
+UNKNOWN = "study 'astrology' not found; available: .*redirectqa"
 
 
 @pytest.mark.parametrize(

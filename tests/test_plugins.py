@@ -157,10 +157,10 @@ def toys(tmp_path, monkeypatch):
         ("half", "study 'half' of toy-dist lacks load, plan, which a subclass must define"),
         ("bare", "study 'bare' of toy-dist lacks name, design, records, load, plan, judge, report"),
         ("other", "study 'other' of toy-dist has the name 'slaq'; entry point and study must"),
-        ("crashing", "study 'crashing' of toy-dist cannot be made: RuntimeError: no toys left"),
+        ("crashing", "study 'crashing' of toy-dist cannot be created: RuntimeError: no toys left"),
         ("twice", "several packages have a study 'twice'; name one of .*-dist:twice"),
-        ("nothing", "no study 'nothing'; available: .*redirectqa.*toy-dist:toy"),
-        ("toy-dist:nothing", "no study|cannot be loaded"),
+        ("nothing", "study 'nothing' not found; available: .*redirectqa.*toy-dist:toy"),
+        ("toy-dist:nothing", "not found|cannot be loaded"),
         ("toy_studies:Renamed", "has the name 'slaq'; .*which no other has"),
     ],
 )
@@ -216,9 +216,9 @@ def test_studies_that_are_not_asked_stand_in_no_list(capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["run", "slaqq"], "no study 'slaqq' (did you mean 'slaq'?); available: audit, "),
-        (["analyse", "frequncy"], "no analysis 'frequncy' (did you mean 'frequency'?); "),
-        (["analyse", "nothing", "x", "--out", "y"], "no analysis 'nothing'"),
+        (["run", "slaqq"], "study 'slaqq' not found (did you mean 'slaq'?); available: audit, "),
+        (["analyse", "frequncy"], "analysis 'frequncy' not found (did you mean 'frequency'?); "),
+        (["analyse", "nothing", "x", "--out", "y"], "analysis 'nothing' not found"),
         (["runn"], "no command 'runn' (did you mean 'run'?); there are compare, "),
         (["run", "--out", "x", "slaq"], "name the study before its options"),
     ],
@@ -229,7 +229,7 @@ def test_a_mistyped_name_is_told_the_nearest(words, told, capsys):
 
 
 def test_analyses_are_listed_and_others_refused(capsys):
-    told = r"no analysis 'nothing'; available: .*linking_vs_consistency.*; or name"
+    told = r"analysis 'nothing' not found; available: .*linking_vs_consistency.*; or name"
     with pytest.raises(PluginError, match=told):
         find_analysis("nothing")
     assert main(["analyse"]) == 0

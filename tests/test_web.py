@@ -84,9 +84,13 @@ FLOODS = {
     "trailers": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: " + b"a" * 60_000 + b"\r\n", "Receive buffer"),
     "a chunk without end": (CHUNKED + b"fffffffff\r\n", b"a" * 60_000, "larger than max_reply"),
     "many chunks": (CHUNKED, b"1\r\n \r\n" * 9_000, "larger than max_reply"),
-    "informational": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000, "no whole reply within"),
-    "slow headers": (b"HTTP/1.1 200 OK\r\nX: ", b"a", "no whole reply within"),
-    "slow body": (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b" ", "no whole reply within"),
+    "informational": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000, "no complete reply within"),
+    "slow headers": (b"HTTP/1.1 200 OK\r\nX: ", b"a", "no complete reply within"),
+    "slow body": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n",
+        b" ",
+        "no complete reply within",
+    ),
 }
 
 
@@ -124,7 +128,7 @@ def test_one_request_that_is_lost_ends_all_where_no_more_may_be():
     client = WebClient(url=server.url, name="a service", first_wait=0.001, max_retries=1)
 
     with pytest.raises(
-        RunnerError, match=r"a service at .* no answer in 2 attempts, .*: busy; see"
+        RunnerError, match=r"a service at .* no answer in 2 attempts; .*: busy; check"
     ):
         next(client.ask([Request({}, "/x")] * 2, lambda place, told: told))
     server.stop()
@@ -148,8 +152,8 @@ def test_what_is_contacted_is_logged_once_without_a_password(caplog):
 
 def test_a_key_is_not_shown_and_what_cannot_be_asked_is_refused(monkeypatch):
     assert "sk-1" not in repr(WebClient(url="http://localhost", name="a service", key="sk-1"))
-    with pytest.raises(ValueError, match="max_reply_bytes is at least 1, got 0"):
+    with pytest.raises(ValueError, match="max_reply_bytes must be at least 1, got 0"):
         WebClient(url="http://localhost", name="a service", max_reply_bytes=0)
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingDependencyError, match=r"asking a service.*\[server\]"):
+    with pytest.raises(MissingDependencyError, match=r"querying a service.*\[server\]"):
         WebClient(url="http://localhost", name="a service")

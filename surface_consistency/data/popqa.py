@@ -1,4 +1,4 @@
-"""PopQA (Mallen et al., 2023): facts under their canonical names, one question each."""
+"""PopQA (Mallen et al., 2023): facts with their canonical names, one question each."""
 
 import re
 import warnings
@@ -45,7 +45,7 @@ class PopQA:
     canonical surfaces."""
 
     source: DataSource
-    """Where they came from, and the digest of exactly these."""
+    """Origin of the questions, and the digest of exactly these."""
 
     @cached_property
     def questions(self) -> tuple[QuestionRealization, ...]:
@@ -73,20 +73,21 @@ def load_popqa(
     Args:
         source: Hub id, folder in the hub's layout, file such as its `test.tsv`, `datasets` object,
             or rows as dictionaries; see `open_source`.
-        revision: Branch, tag or commit of the hub repository; pin it in work to be repeated.
+        revision: Branch, tag or commit of the hub repository; pin it for reproducible work.
         split: Split of a repository, folder or dictionary of splits.
-        columns: Field of `POPQA_COLUMNS` to column, where the source uses other names.
+        columns: Field of `POPQA_COLUMNS` to column, if the source uses other names.
 
     Returns:
         The questions; the accepted answers are `possible_answers` without surrounding white space,
         the object's name first.
 
     Raises:
-        SourceNotFoundError: If the source or the split is not there or cannot be reached.
-        ColumnNotFoundError: If a needed column is not found, or `columns` names a wrong one.
+        SourceNotFoundError: If the source or the split does not exist or cannot be reached.
+        ColumnNotFoundError: If a required column is not found, or `columns` names an unknown field
+            or a missing column.
         RecordError: If a row is broken, or a column that would be used appears only after the
             first thousand rows; names file, line, column and value.
-        DataError: If an id stands twice, or there are no rows.
+        DataError: If an id occurs twice, or there are no rows.
 
     Warns:
         UnscoredWarning: If facts have no accepted answer; they are kept.
@@ -99,7 +100,7 @@ def load_popqa(
         question = _question(RowCells(fields, place, row))
         if question["item"] in questions:
             raise DataError(
-                f"{place}: id {shown(question['item'])} is on an earlier row too; ids are unique"
+                f"{place}: id {shown(question['item'])} is also on an earlier row; ids are unique"
             )
         questions[question["item"]] = question
     rows = typed_questions(pd.DataFrame(list(questions.values()), dtype=object))
@@ -111,7 +112,7 @@ def load_popqa(
 
 
 def _question(cells: RowCells) -> dict[str, Any]:
-    """Read the columns of a question off a row."""
+    """Read the columns of a question from a row."""
     fact, subject = cells.needed("id", identifier_of), cells.needed("subj", text_of)
     name, listed = cells.needed("obj", text_of), cells.read("possible_answers", answers_of)
     named = (name.strip(),) if name.strip() in listed else ()
@@ -139,6 +140,6 @@ def _question(cells: RowCells) -> dict[str, Any]:
 
 
 def _item(uri: str | None) -> str | None:
-    """Take the Wikidata item off its address."""
+    """Return the Wikidata item of a URI."""
     last = (uri or "").rpartition("/")[2]
     return last if _ITEM.fullmatch(last) else None

@@ -33,12 +33,12 @@ _DTYPES: Final[Mapping[str, Any]] = {
 }
 
 QUESTION_COLUMNS: Final = tuple(_DTYPES)
-"""Columns of a frame of questions, one row per question. `id`: unique, see `question_id`;
-`item`: the fact that it asks for; `subject_*` and `object_*`: the entities of the fact, as in
-`schemas.Entity`; `relation`; `references`: accepted answers, the object's name first; `template`:
-the wording; `question`; `surface`: the name of the subject in the question; `is_canonical`,
-`categories`, `types` and `redirect_title`: as in `schemas.SurfaceForm`. Lists are tuples; all other
-columns are text, except the integer page views."""
+"""Columns of a frame of questions, one row per question. `id`: unique, see `question_id`; `item`:
+its fact; `subject_*` and `object_*`: the entities of the fact, as in `schemas.Entity`; `relation`;
+`references`: accepted answers, the object's name first; `template`: the wording; `question`;
+`surface`: the name of the subject in the question; `is_canonical`, `categories`, `types` and
+`redirect_title`: as in `schemas.SurfaceForm`. Lists are tuples; all other columns are text, except
+the integer page views."""
 
 _SURFACE: Final = {"text": "surface"} | {
     name: name for name in SurfaceForm.model_fields if name != "text"
@@ -47,13 +47,13 @@ _SURFACE: Final = {"text": "surface"} | {
 
 
 class Question(NamedTuple):
-    """The cells of a question that prompts are made of."""
+    """The cells of a question from which prompts are made."""
 
     id: str
     """Identifier of the question."""
 
     item: str
-    """The fact that it asks for."""
+    """The fact of the question."""
 
     subject_id: str | None
     """Wikidata item of the subject; None if unknown."""
@@ -78,11 +78,11 @@ def typed_questions(columns: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
     """Make the frame of questions from columns of Python values.
 
     Args:
-        columns: Values by name of `QUESTION_COLUMNS`, None where a value is missing. A column that
-            is left out is missing in every row.
+        columns: Values by name of `QUESTION_COLUMNS`, None for a missing value. An omitted column
+            is missing in every row.
 
     Returns:
-        The frame, with a range index and the same types whatever is missing.
+        The frame, with a range index; the types do not depend on missing values.
     """
     series = {name: pd.Series(columns.get(name), dtype=object) for name in QUESTION_COLUMNS}
     typed = {name: column.astype(_DTYPES[name]) for name, column in series.items()}
@@ -97,14 +97,14 @@ def plain_values(frame: pd.DataFrame, columns: Iterable[str]) -> Iterable[tuple[
         columns: Names of columns.
 
     Returns:
-        One tuple per row, None where a value is missing.
+        One tuple per row, None for a missing value.
     """
     cells = (frame[name].astype(object) for name in columns)
     return zip(*(column.where(column.notna(), None) for column in cells), strict=True)
 
 
 def questions_of(rows: pd.DataFrame) -> list[Question]:
-    """Read the cells of questions that prompts are made of.
+    """Read the cells of questions from which prompts are made.
 
     Args:
         rows: Columns of `QUESTION_COLUMNS`.
@@ -116,7 +116,7 @@ def questions_of(rows: pd.DataFrame) -> list[Question]:
 
 
 def question_frame(records: Iterable[QuestionRealization]) -> pd.DataFrame:
-    """Lay records out as a frame.
+    """Convert records to a frame.
 
     Args:
         records: The questions.
@@ -190,7 +190,7 @@ def describe_questions(rows: pd.DataFrame, *, source: str, revision: str | None)
 
     Args:
         rows: Columns of `QUESTION_COLUMNS`.
-        source: Where they came from.
+        source: Origin of the questions.
         revision: Commit of the hub repository; None for other sources.
 
     Returns:
@@ -208,7 +208,7 @@ def describe_questions(rows: pd.DataFrame, *, source: str, revision: str | None)
 
 
 def question_id(item: str, template: str, surface: str, redirect_title: str | None) -> str:
-    """Name a question by what it asks, so that the name survives a new order of the rows.
+    """Return an id of a question from its content, which does not depend on the order of the rows.
 
     Args:
         item: Identifier of the fact.
@@ -236,7 +236,7 @@ def unanswerable(source: str, without: Sequence[str]) -> str:
     return (
         f"{len(without)} questions of {source} have no accepted answer ({len(facts)} facts: "
         f"{first_few(facts)}); they are kept, but no answer to them can be scored: fill in the "
-        "answers or leave these facts out"
+        "answers or drop these facts"
         if without
         else ""
     )

@@ -1,4 +1,4 @@
-"""RedirectQA: published rows to questions and canonical-redirect pairs."""
+"""RedirectQA: questions and canonical-redirect pairs from the published rows."""
 
 import warnings
 from collections import Counter
@@ -39,7 +39,7 @@ from surface_consistency.schemas import DataSource, QuestionRealization
 from surface_consistency.taxonomy import CATEGORIES
 from surface_consistency.text import guess_language
 
-_LOOKED_AT: Final = 2_000
+_N_FIRST: Final = 2_000
 
 _REQUIRED: Final = (
     "surface",
@@ -48,9 +48,9 @@ _REQUIRED: Final = (
     ("references", "object_aliases"),
 )
 _REMEDIES: Final = {
-    "question": ". To ask every question in the words of this package's templates instead, which "
-    "are those of PopQA and one paraphrase, set `ask_by_template=True`",
-    "references": ". To accept the object's name alone, name its column there",
+    "question": ". To write every question with the templates of this package instead (those of "
+    "PopQA and one paraphrase), set `ask_by_template=True`",
+    "references": ". To accept only the object's name, name its column there",
 }
 
 
@@ -65,7 +65,7 @@ class RedirectQA:
     """The questions in the source's order, columns of `QUESTION_COLUMNS`."""
 
     source: DataSource
-    """Where the questions came from, and the digest of exactly these."""
+    """Origin of the questions, and the digest of exactly these."""
 
     card_language: str | None = None
     """The one language that the source's card names; None if it names none or several."""
@@ -80,7 +80,7 @@ class RedirectQA:
         It is inferred from words and letters of the questions (`text.guess_language`), else taken
         from the card of the source.
         """
-        return guess_language(self.rows["question"].head(_LOOKED_AT).tolist()) or self.card_language
+        return guess_language(self.rows["question"].head(_N_FIRST).tolist()) or self.card_language
 
     def __repr__(self) -> str:
         """Summarise the content."""
@@ -91,11 +91,11 @@ class RedirectQA:
     def from_questions(
         cls, questions: Iterable[QuestionRealization], *, source: str, revision: str | None = None
     ) -> "RedirectQA":
-        """Pair questions that are records already.
+        """Pair questions that are records.
 
         Args:
             questions: Questions with unique ids.
-            source: Where they came from, for manifests.
+            source: Origin of the questions, for manifests.
             revision: Commit of the hub repository; None for other sources.
 
         Returns:
@@ -112,11 +112,11 @@ class RedirectQA:
         revision: str | None = None,
         card_language: str | None = None,
     ) -> "RedirectQA":
-        """Describe questions that are a frame already.
+        """Describe questions that are in a frame.
 
         Args:
             rows: Questions with unique ids, columns of `QUESTION_COLUMNS`.
-            source: Where they came from, for manifests.
+            source: Origin of the questions, for manifests.
             revision: Commit of the hub repository; None for other sources.
             card_language: The language that the source's card names.
 
@@ -148,8 +148,8 @@ class RedirectQA:
 
     @property
     def unpaired(self) -> pd.DataFrame:
-        """Redirect questions without a canonical one; they are in `rows` too."""
-        # Of Python's own strings this takes a tenth of the time that it takes of Arrow's.
+        """Redirect questions without a canonical one; `rows` contains them too."""
+        # With Python's strings this takes a tenth of the time that it takes with Arrow's.
         is_paired = self.rows["id"].astype(object).isin(self.pairs["id"].astype(object))
         return self.rows[~self.rows["is_canonical"] & ~is_paired]
 
@@ -160,17 +160,17 @@ class RedirectQA:
         relations: str | Iterable[str] | None = None,
         limit: int | None = None,
     ) -> "RedirectQA":
-        """Keep a part of the questions; pairs are never split.
+        """Select a part of the questions; pairs are never split.
 
         Args:
-            templates: Templates to keep; all when None.
-            relations: Relations to keep; all when None.
+            templates: Templates to keep; all if None.
+            relations: Relations to keep; all if None.
             limit: Maximum number of facts (of those templates and relations), each with all its
                 names and wordings, spread over the relations: the first fact of each relation,
-                relations in order of appearance, then the second of each, and so on; all when None.
+                relations in order of appearance, then the second of each, and so on; all if None.
 
         Returns:
-            The part in the order of the whole, with a digest of its own.
+            The part in the order of the data, with its own digest.
 
         Raises:
             ValueError: If a template or relation is not in the data, or `limit` is below 1.
@@ -201,36 +201,37 @@ def load_redirectqa(
     columns: Mapping[str, str] | None = None,
     ask_by_template: bool = False,
 ) -> RedirectQA:
-    """Load RedirectQA, release v1.0.0 or v0.1.0, or rows of your own in such columns.
+    """Load RedirectQA, release v1.0.0 or v0.1.0, or your own rows in such columns.
 
-    No column is guessed by another name than those of `REDIRECTQA_COLUMNS`, and nothing that a
-    source lacks is filled in unasked.
+    Only the names in `REDIRECTQA_COLUMNS` are recognised, and missing content is not filled in by
+    default.
 
     Canonical rows are those whose categories contain "__MAIN__", or that have neither category nor
-    redirect title and ask under the article's title. Categories get the taxonomy's spelling.
-    Templates are named "original" (the question is PopQA's template with the surface in it) and
-    "paraphrase", whatever the source calls them. A relation that no column names is told from the
-    questions. Accepted answers lose the white space around them. Rows that repeat another to the
-    letter, in all columns, are dropped and counted; rows that would be one question and differ in
-    a column that is not read are refused, with the names of these columns.
+    redirect title and use the article's title. Categories get the taxonomy's spelling. Templates
+    are named "original" (the question is PopQA's template with the surface in it) and "paraphrase",
+    regardless of their names in the source. A relation that no column names is inferred from the
+    questions. Accepted answers are stripped of white space. Rows that are identical to another one
+    in all columns are dropped and counted; rows that would be one question but differ in a column
+    that is not read raise an error with the names of these columns.
 
     Args:
         source: Hub id, folder in the hub's layout, file, `datasets` object, or rows as
             dictionaries; see `open_source`. "sample" is the bundled sample: questions over all 16
-            relations with redirects in all 33 categories, to try things out, not for results.
-        revision: Branch, tag or commit of the hub repository; pin it in work to be repeated.
+            relations with redirects in all 33 categories, for trials, not for results.
+        revision: Branch, tag or commit of the hub repository; pin it for reproducible work.
         split: Split of a repository, folder or dictionary of splits.
-        columns: Field to column, where a source uses names that `REDIRECTQA_COLUMNS` does not list,
+        columns: Field to column, if a source uses names that `REDIRECTQA_COLUMNS` does not list,
             such as `{"question": "prompt_text"}`.
-        ask_by_template: Whether rows without a question are asked in the words of the taxonomy's
-            templates.
+        ask_by_template: Whether questions are written by the taxonomy's templates for rows without
+            one.
 
     Returns:
         The questions with their pairs.
 
     Raises:
-        SourceNotFoundError: If the source or the split is not there or cannot be reached.
-        ColumnNotFoundError: If a needed column is not found, or `columns` names a wrong one.
+        SourceNotFoundError: If the source or the split does not exist or cannot be reached.
+        ColumnNotFoundError: If a required column is not found, or `columns` names an unknown field
+            or a missing column.
         RecordError: If a row is broken, or a column that would be used appears only after the
             first thousand rows; names file, line, column and value.
         DataError: If rows contradict each other, would be one question but differ in a column that
@@ -272,7 +273,7 @@ def load_redirectqa(
 def _notes(
     data: RedirectQA, n_rows: int, fields: Mapping[str, str]
 ) -> Iterator[tuple[type[Warning], str]]:
-    """Report what a user should know about the rows, each once per load."""
+    """Yield the warnings about the rows, each once per load."""
     rows, source = data.rows, data.source.id
     redirects = rows[~rows["is_canonical"]]
     labels = Counter(
@@ -309,7 +310,7 @@ def _notes(
             yield (
                 SurfaceConsistencyWarning,
                 f"{len(alone)} facts of {source} list no aliases of their object (facts "
-                f"{first_few(alone.tolist())}); the object's name alone is accepted as answer: "
+                f"{first_few(alone.tolist())}); only the object's name is accepted as answer: "
                 "fill in the aliases if it has others",
             )
     if note := unanswerable(source, rows.loc[~has_answers, "item"].tolist()):

@@ -1,4 +1,4 @@
-"""The release's own layout: questions back to its rows, and its table of categories and types."""
+"""The layout of the release: its rows from questions, and its table of categories and types."""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -15,17 +15,17 @@ from surface_consistency.schemas import QuestionRealization, Record
 from surface_consistency.schemas._record import Items, NonEmpty
 
 CATEGORY_TYPES_PATH: Final = "metadata/redirect_category_to_type.csv"
-"""Where the table stands in the repository and in folders of its layout."""
+"""Path of the table in the repository and in folders of its layout."""
 
 
 class RedirectQARow(Record):
     """One row in the column layout of release v1.0.0, as this package writes it.
 
     The first eight columns are those that public code reads from the release. The names of the
-    others are this package's: no public description tells those of the release.
+    others are defined by this package, because those of the release are not publicly described.
     """
 
-    # Cards show what each column is.
+    # Cards show the descriptions of the columns.
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     triplet_id: int = Field(ge=0)
@@ -38,13 +38,13 @@ class RedirectQARow(Record):
     """Name of the subject in the question."""
 
     subject_surface_category: Items[str]
-    """Redirect categories; "__MAIN__" when canonical."""
+    """Redirect categories; "__MAIN__" if canonical."""
 
     subject_wiki_title: NonEmpty
     """Title of the subject's article, with spaces."""
 
     subject_redirect_wiki_title: str | None
-    """Title of the redirect page, with underscores; None when canonical."""
+    """Title of the redirect page, with underscores; None if canonical."""
 
     subject_pageviews: int | None = Field(ge=0)
     """Views of the subject's article over the period."""
@@ -62,49 +62,48 @@ class RedirectQARow(Record):
     """Wikidata item of the object."""
 
     object_surface: str | None
-    """Name of the object; None when no answer is accepted."""
+    """Name of the object; None if no answer is accepted."""
 
     object_aliases: Items[str]
     """Accepted answers."""
 
     template: NonEmpty
-    """Which wording of the question."""
+    """Wording of the question."""
 
     question: NonEmpty
     """The question."""
 
 
 def hub_rows(questions: Iterable[QuestionRealization]) -> Iterator[RedirectQARow]:
-    """Turn questions into rows of the release's layout; `load_redirectqa` reads them back.
+    """Convert questions to rows of the release's layout, which `load_redirectqa` reads.
 
     Args:
         questions: The questions.
 
     Yields:
-        One row a question, in order.
+        One row per question, in order.
 
     Raises:
-        DataError: If the identifier of a fact is no whole number.
+        DataError: If the identifier of a fact is not an integer.
     """
     for question in questions:
         triple = question.triple
         if not (triple.id.isascii() and triple.id.isdigit()):
             raise DataError(
-                f"fact {shown(triple.id)}: the release's layout has whole numbers for triplet_id; "
+                f"fact {shown(triple.id)}: the release's layout has integers for triplet_id; "
                 "number the facts before writing them"
             )
         yield RedirectQARow(**question_cells(question) | {"triplet_id": int(triple.id)})
 
 
 def question_cells(question: QuestionRealization) -> dict[str, Any]:
-    """Lay a question out in the release's columns.
+    """Return the cells of a question in the release's columns.
 
     Args:
         question: The question.
 
     Returns:
-        Value by column of `RedirectQARow`; the identifier of the fact is a text, as the record has
-        it.
+        Value by column of `RedirectQARow`; the identifier of the fact is a text, as in the record.
     """
     triple, surface = question.triple, question.surface
     relation = taxonomy.RELATIONS.get(triple.relation)
@@ -130,7 +129,7 @@ def question_cells(question: QuestionRealization) -> dict[str, Any]:
 
 
 def read_category_types(path: Path) -> dict[str, str]:
-    """Read which type the table gives to each category of the taxonomy.
+    """Read the type of each category of the taxonomy from the table.
 
     Args:
         path: The CSV file. Its columns may have any name and order: the cell that names a category
@@ -155,14 +154,14 @@ def read_category_types(path: Path) -> dict[str, str]:
 
 
 def check_category_types(folder: Path) -> None:
-    """Warn where a source groups the categories otherwise than the taxonomy of this package.
+    """Warn if a source groups the categories differently from the taxonomy of this package.
 
     Args:
-        folder: A folder in the hub's layout; one without the table is passed over.
+        folder: A folder in the hub's layout; one without the table is skipped.
 
     Warns:
-        SurfaceConsistencyWarning: If the table puts a category under another type, or lacks
-            categories that the taxonomy holds. The taxonomy is used all the same.
+        SurfaceConsistencyWarning: If the table has another type for a category, or lacks categories
+            of the taxonomy. The taxonomy is used in any case.
     """
     path = folder / CATEGORY_TYPES_PATH
     if not path.is_file():

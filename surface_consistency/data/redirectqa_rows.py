@@ -1,7 +1,7 @@
-"""Rows in RedirectQA's columns to one frame of questions.
+"""Conversion of rows in RedirectQA's columns to one frame of questions.
 
 The cells of all rows are read into a frame. The rows of a fact are then merged, relations and
-templates are settled, and rows that contradict each other are refused with their places.
+templates are determined, and rows that contradict each other raise an error with their places.
 """
 
 from array import array
@@ -63,14 +63,14 @@ _IDENTIFYING: Final = (
 )
 """Columns in which the rows of a fact must not differ."""
 
-_ONE_FACT: Final = "one triple id must mean one fact"
+_ONE_FACT: Final = "one triple id must identify one fact"
 _OBJECTS: Final = dict.fromkeys(
     ("object_name", "references"),
     " with all its accepted answers; rows that vary the name of the object are not for this study, "
     "which compares names of the subject",
 )
 _NEEDED: Final = ("triple_id", "surface")
-"""Fields that no row may leave empty."""
+"""Fields that must not be empty in any row."""
 
 _BATCH: Final = 1024
 _NO_CELL: Final = hash(repr(None))
@@ -84,8 +84,8 @@ def read_questions(
     Args:
         rows: Rows with their places, at least one.
         fields: Field of `REDIRECTQA_COLUMNS` to the source's column, for the fields that it has.
-        ask_by_template: Whether rows without a question get the wording of the taxonomy's
-            templates.
+        ask_by_template: Whether questions are written by the taxonomy's templates for rows without
+            one.
 
     Returns:
         The questions, columns of `QUESTION_COLUMNS`, in order; the number of rows; and the number
@@ -93,7 +93,7 @@ def read_questions(
         question.
 
     Raises:
-        RecordError: If a cell has a wrong type or is not Unicode, or a relation or question is
+        RecordError: If a cell has an invalid type or is not Unicode, or a relation or question is
             neither given nor can be inferred; names place, column and value.
         DataError: If rows of one fact contradict each other, two rows are the same question but
             differ, or a fact has two canonical names.
@@ -117,7 +117,7 @@ def read_questions(
     ]
     for column, values in zip(("categories", "types"), zip(*kinds, strict=True), strict=True):
         made[column] = _column(values)
-    _settle_relations(made, raw["question"], places)
+    _infer_relations(made, raw["question"], places)
     _name_subjects(made)
     made["template"] = resolve_templates(
         made[["relation", "surface"]].assign(question=raw["question"], template=raw["template"])
@@ -130,9 +130,9 @@ def read_questions(
     if again.any():
         compared = {fields[name]: raw[name] for name in _OF_FACT if name in fields}
         compared |= {name: raw[name] for name in raw.columns[len(_CELLS) :]}
-        _refuse_differing(made, compared, places)
+        _check_duplicates(made, compared, places)
         made = made[~again]
-    _refuse_two_canonical(made, places)
+    _check_canonical(made, places)
     return typed_questions(made.reset_index(drop=True)), len(raw), made.index.to_numpy()
 
 
@@ -154,7 +154,7 @@ def _read_cells(rows: Iterable[Row], fields: Mapping[str, str]) -> tuple[pd.Data
                     raise ValueError
                 columns[name] += values
         except ValueError:
-            # The message names the first row at fault, and its first column.
+            # The message names the first invalid row, and its first column.
             for place, row in batch:
                 cells = RowCells(fields, place, row)
                 for name in parsed:
@@ -174,7 +174,7 @@ def _read_cells(rows: Iterable[Row], fields: Mapping[str, str]) -> tuple[pd.Data
 def _stated_facts(
     raw: pd.DataFrame, fields: Mapping[str, str], places: Sequence[Place]
 ) -> pd.DataFrame:
-    """Lay out what each row states about its fact, and name the facts that no column names."""
+    """Return the cells of each row about its fact, with an id for facts that no column names."""
     has_answers = "references" in fields
 
     @cache
@@ -217,7 +217,7 @@ def _own_ids(made: pd.DataFrame, places: Sequence[Place]) -> pd.Series:
 
 
 def _merge_facts(made: pd.DataFrame, places: Sequence[Place]) -> None:
-    """Give all rows of a fact what its rows state together; refuse rows that contradict."""
+    """Merge the cells of the rows of each fact; raise an error for rows that contradict."""
     facts, names = pd.factorize(made["item"])
     for column in made.columns.drop("item"):
         values = made[column].to_numpy()
@@ -239,7 +239,7 @@ def _merge_facts(made: pd.DataFrame, places: Sequence[Place]) -> None:
         made[column] = _column(of_fact)
 
 
-def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence[Place]) -> None:
+def _infer_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence[Place]) -> None:
     """Infer the relations that no column names from the questions of their facts."""
     if not (missing := made["relation"].isna()).any():
         return
@@ -253,14 +253,14 @@ def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence
     for row in np.flatnonzero(missing & ~made["item"].isin(known.index)).tolist():
         raise RecordError(
             f"{places[row]}: fact {shown(made['item'][row])} has no relation, and its questions "
-            "follow no known template; name the column that holds it with "
+            "follow no known template; name the column of the relation with "
             "columns={'relation': 'NAME'}"
         )
     made.loc[missing, "relation"] = facts.map(known)
 
 
 def _name_subjects(made: pd.DataFrame) -> None:
-    """Name subjects without a title by their canonical surface, else by the first one."""
+    """Name subjects without a title by their canonical surface, otherwise by the first one."""
     missing = made["subject_name"].isna()
     rows = made[missing]
     names = dict(zip(rows["item"][::-1], rows["surface"][::-1], strict=True))
@@ -282,21 +282,21 @@ def _questions(
     fields: Mapping[str, str],
     ask_by_template: bool,
 ) -> pd.Series:
-    """Word the questions of rows that have none, if that is wanted."""
+    """Write the questions of rows without one by templates, if requested."""
     worded = questions.copy()
     for row in np.flatnonzero(questions.isna()).tolist():
         if not ask_by_template:
             raise RecordError(
-                f"{places[row]}: column {shown(fields['question'])} is empty, and a question is "
-                "not made up: fill it in, or set `ask_by_template=True` to ask such rows in the "
-                "words of this package's templates"
+                f"{places[row]}: column {shown(fields['question'])} is empty, and no question is "
+                "generated by default: fill it in, or set `ask_by_template=True` to write it with "
+                "the templates of this package"
             )
         relation = made["relation"][row]
         if relation not in taxonomy.RELATIONS:
             raise RecordError(
                 f"{places[row]}: no question, and the taxonomy has no template for relation "
-                f"{shown(relation)}; name the column that holds it with "
-                f"columns={{'question': 'NAME'}}"
+                f"{shown(relation)}; name the column of the question with columns={{'question': "
+                "'NAME'}}"
             )
         worded[row] = taxonomy.RELATIONS[relation].question(
             made["surface"][row], template=made["template"][row]
@@ -304,10 +304,10 @@ def _questions(
     return worded
 
 
-def _refuse_differing(
+def _check_duplicates(
     made: pd.DataFrame, compared: Mapping[str, pd.Series], places: Sequence[Place]
 ) -> None:
-    """Refuse two different rows for one fact, name and template."""
+    """Raise an error for two different rows of one fact, name and template."""
     codes, _ = pd.factorize(made["id"])
     again = np.flatnonzero(made["id"].duplicated())
     first = np.flatnonzero(~made["id"].duplicated())[codes[again]]
@@ -345,8 +345,8 @@ def _both(made: pd.DataFrame, one: int, other: int, places: Sequence[Place], wha
     )
 
 
-def _refuse_two_canonical(made: pd.DataFrame, places: Sequence[Place]) -> None:
-    """Refuse a second canonical name for one fact and template."""
+def _check_canonical(made: pd.DataFrame, places: Sequence[Place]) -> None:
+    """Raise an error for a second canonical name of one fact and template."""
     named = made[made["is_canonical"]]
     keys = ["item", "template"]
     for other in named.index[named.duplicated(keys)]:
@@ -366,7 +366,7 @@ def _column(values: Iterable[Any]) -> pd.Series:
 
 
 def _key(value: str | tuple[str, ...]) -> str | frozenset[str]:
-    """Compare titles without regard to underscores and answers without regard to order."""
+    """Return a key of titles that ignores underscores, or of answers that ignores their order."""
     return value.replace("_", " ") if isinstance(value, str) else frozenset(value)
 
 

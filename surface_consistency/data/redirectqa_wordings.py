@@ -1,4 +1,4 @@
-"""The relation of a question, and which of its two wordings it has."""
+"""Determine the relation of a question, and its template."""
 
 from typing import Final
 
@@ -55,13 +55,13 @@ def resolve_templates(rows: pd.DataFrame) -> pd.Series:
 
     A value that is one of these names, or "paraphrase_2" and so on, is kept. Any other value (0 and
     1, "template_2", the text of the template) is "original" if a question under it is PopQA's
-    template with the surface in it, and otherwise "paraphrase". Without a value the row's own
-    question decides by the same rule; a relation outside the taxonomy then counts as "original", as
-    does a row without a question.
+    template with the surface in it, and otherwise "paraphrase". Without a value the same rule is
+    applied to the question of the row; a relation outside the taxonomy then counts as "original",
+    as does a row without a question.
 
     Args:
-        rows: All rows of the source; columns of text: relation, surface, question and template,
-            the last two None where the source has none.
+        rows: All rows of the source; columns of text: relation, surface, question and template, the
+            last two None if the source has none.
 
     Returns:
         One name per row.
@@ -90,7 +90,7 @@ def resolve_templates(rows: pd.DataFrame) -> pd.Series:
             f"template {shown(row['template'])} of relation {shown(row['relation'])} has no "
             f"question that shows its wording; {_REMEDY}"
         )
-    # A value is one template throughout; without a value each row decides for itself.
+    # All rows of a value have the same template; without a value each row is decided separately.
     decided = is_original | values.isin(values[is_original].dropna())
     decided |= rows["template"].isna() & (
         rows["question"].isna() | ~rows["relation"].isin(list(RELATIONS))

@@ -1,4 +1,4 @@
-"""What every loader does with its rows: choose, spread over groups, tell what is missing."""
+"""Common functions of the loaders: selection of rows, limits, and messages on rows."""
 
 import gc
 import logging
@@ -16,15 +16,15 @@ _SHOWN: Final = 5
 
 
 def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
-    """Take items from all groups in turn, so that a part of a data set is not of one kind.
+    """Select items from all groups in turn, so that a part of a data set has items of all groups.
 
     Args:
-        grouped: Group and item; an item that comes again counts once.
-        limit: How many items to take, 1 or more.
+        grouped: Group and item; an item that is repeated counts once.
+        limit: Number of items to select, 1 or more.
 
     Returns:
         The first item of each group, groups in order of appearance, then the second of each, and so
-        on; all items where there are no more than `limit`.
+        on; all items if there are not more than `limit`.
 
     Examples:
         >>> sorted(spread([("a", 1), ("a", 2), ("a", 3), ("b", 4)], 3))
@@ -39,23 +39,24 @@ def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
 
 
 def warn_limited(limit: int | None, n_asked: int, n_held: int, what: str) -> None:
-    """Say in the log of the package where a limit takes all, since there are not so many.
+    """Log that a limit has no effect, because there are not more items.
 
     Args:
-        limit: The limit; None for none.
-        n_asked: What is asked.
-        n_held: What there is.
-        what: What is counted, such as "topics".
+        limit: The limit; None for no limit.
+        n_asked: Number of selected items.
+        n_held: Number of items in the data.
+        what: Name of the items, such as "topics".
     """
     if limit not in (None, n_held) and n_asked == n_held:
-        _LOG.info("`limit` %s: all %s %s are asked, there are no more", limit, f"{n_held:,}", what)
+        _LOG.info("`limit` %s: all %s %s are used, there are no more", limit, f"{n_held:,}", what)
 
 
 def chosen_names(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:
-    """Check a choice of some of what is there, by name; None chooses all.
+    """Check a selection of names; None selects all.
 
     Raises:
-        ValueError: If the choice is empty, or a name is not there; says what is.
+        ValueError: If the selection is empty, or a name is not in the data; lists the names of the
+            data.
     """
     known = dict.fromkeys(present)
     wanted = set(known) if names is None else {names} if isinstance(names, str) else set(names)
@@ -70,7 +71,7 @@ def chosen_names(names: str | Iterable[str] | None, what: str, present: Iterable
 
 @contextmanager
 def pause_gc() -> Iterator[None]:
-    """Keep the garbage collector from walking new records, which hold no cycles, over and over."""
+    """Pause the garbage collector while records, which have no cycles, are created."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -81,12 +82,8 @@ def pause_gc() -> Iterator[None]:
 
 
 def repeated_rows(source: str, n_rows: int) -> str:
-    """Tell of rows that repeat others; "" of none."""
-    return (
-        f"{source} repeats {n_rows} rows to the letter; each question is used once"
-        if n_rows
-        else ""
-    )
+    """Report the number of repeated rows; "" if there are none."""
+    return f"{source} repeats {n_rows} rows exactly; each question is used once" if n_rows else ""
 
 
 def first_few(items: Sequence[str]) -> str:

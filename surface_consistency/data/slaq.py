@@ -1,4 +1,4 @@
-"""SLAQ: published rows to topics, and the halves of the topics by page views."""
+"""SLAQ: topics from the published rows, and the halves of the topics by page views."""
 
 import hashlib
 import json
@@ -46,18 +46,18 @@ class Slaq:
     """The facts, five per topic, in the source's order, columns of `TOPIC_COLUMNS`."""
 
     source: DataSource
-    """Where they came from, and the digest of exactly these; its questions are the short ones."""
+    """Origin of the facts, and the digest of exactly these; it counts the short questions."""
 
     source_rows: Mapping[str, int] = field(default_factory=dict)
     """Number of the source's row of each topic, from 0; empty if the rows come from memory."""
 
     @classmethod
     def from_rows(cls, rows: pd.DataFrame, *, source: str, revision: str | None = None) -> "Slaq":
-        """Describe facts that are a frame already.
+        """Describe facts that are in a frame.
 
         Args:
             rows: Columns of `TOPIC_COLUMNS`, the five facts of a topic in order.
-            source: Where they came from, for manifests.
+            source: Origin of the facts, for manifests.
             revision: Commit of the hub repository; None for other sources.
 
         Returns:
@@ -101,17 +101,17 @@ class Slaq:
         popularity: Popularity | None = None,
         limit: int | None = None,
     ) -> "Slaq":
-        """Keep a part of the topics; popularity halves stay those of the whole.
+        """Select a part of the topics; popularity halves are those of all topics.
 
         Args:
-            categories: Categories to keep; all when None.
-            popularity: Half to keep; both, and topics in neither, when None.
+            categories: Categories to keep; all if None.
+            popularity: Half to keep; if None, both halves and the topics in neither.
             limit: Maximum number of those topics, spread over the categories: the first topic of
                 each category, categories in order of appearance, then the second of each, and so
-                on; all when None.
+                on; all if None.
 
         Returns:
-            The part in the order of the whole, with a digest of its own.
+            The part in the order of the data, with its own digest.
 
         Raises:
             ValueError: If a category or half is not in the data, or `limit` is below 1.
@@ -140,34 +140,35 @@ def load_slaq(
     columns: Mapping[str, str] | None = None,
     clean_html: bool = False,
 ) -> Slaq:
-    """Load SLAQ, or topics of your own in its columns.
+    """Load SLAQ, or your own topics in its columns.
 
     Files are read without the NA rules of CSV readers: "NA", "null", "None" and "nan" are answers
-    like any other. Questions and answers lose the white space around them. Rows that repeat
-    another to the letter are dropped and counted.
+    like any other. Questions and answers are stripped of white space. Rows that are identical to
+    another one are dropped and counted.
 
     Args:
         source: Hub id, folder in the hub's layout, file (`.csv`, `.tsv`, `.parquet`, `.jsonl`,
             `.json`), `datasets` object, or rows as dictionaries; see `open_source`. "sample" is the
-            bundled sample: topics of twelve categories, to try things out, not for results.
-        revision: Branch, tag or commit of the hub repository; pin it in work to be repeated.
+            bundled sample: topics of twelve categories, for trials, not for results.
+        revision: Branch, tag or commit of the hub repository; pin it for reproducible work.
         split: Split of a repository, folder or dictionary of splits.
-        columns: Field of `SLAQ_COLUMNS` to column, where the source uses other names.
-        clean_html: Whether HTML is taken out of questions and answers; else it is kept.
+        columns: Field of `SLAQ_COLUMNS` to column, if the source uses other names.
+        clean_html: Whether HTML is removed from questions and answers; otherwise it is kept.
 
     Returns:
         The topics.
 
     Raises:
-        SourceNotFoundError: If the source or the split is not there or cannot be reached.
-        ColumnNotFoundError: If a needed column is not found, or `columns` names a wrong one.
-        RecordError: If rows lack a question or answer, hold a wrong flag or number, or name a topic
-            that another row has; names file, line and column of each.
+        SourceNotFoundError: If the source or the split does not exist or cannot be reached.
+        ColumnNotFoundError: If a required column is not found, or `columns` names an unknown field
+            or a missing column.
+        RecordError: If rows lack a question or answer, contain an invalid flag or number, or name a
+            topic of another row with other content; names file, line and column of each.
         DataError: If there are no rows.
 
     Warns:
-        SurfaceConsistencyWarning: If rows repeat others or hold HTML, or the release has another
-            number of rows than the 600 of the paper or the 601 of the hub.
+        SurfaceConsistencyWarning: If rows repeat others or contain HTML, or the number of rows of
+            the release is neither the 600 of the paper nor the 601 of the hub.
 
     Examples:
         >>> sample = load_slaq("sample")
@@ -194,8 +195,8 @@ def load_slaq(
         first, same = known.setdefault(facts[0]["topic_id"], (place, facts))
         if same != facts:
             faults.append(
-                f"{place}: topic {shown(facts[0]['topic'])} is on {first} too, with other content; "
-                "topics are unique"
+                f"{place}: topic {shown(facts[0]['topic'])} is also on {first}, with other "
+                "content; topics must be unique"
             )
         elif first == place and is_marked:
             marked.append(str(place))
@@ -214,8 +215,8 @@ def load_slaq(
         "clean_html=True to remove it",
         opened.id == SLAQ_ID
         and n_rows not in _RELEASED
-        and f"{opened.id} has {n_rows} rows, where the paper has 600 and the hub reported 601: "
-        "this is another release, report its revision with its numbers",
+        and f"{opened.id} has {n_rows} rows, but the paper has 600 and the hub reported 601: this "
+        "is another release, report its revision with its results",
     )
     for note in filter(None, notes):
         warnings.warn(str(note), SurfaceConsistencyWarning, stacklevel=2)
@@ -230,11 +231,11 @@ def load_slaq(
 
 
 def _halves(topics: pd.DataFrame) -> dict[str, str]:
-    """Split topics, one row each, by page views; those in neither half are left out.
+    """Split topics, one row each, by page views; those in neither half are omitted.
 
     The paper sorts the pages of each category by views and splits the list in half (appendix A.1).
-    Of an odd number the middle one is obscure, and of equal page views the earlier id is popular; a
-    topic that is alone in its category is in neither half.
+    If the number is odd, the middle one is obscure; for equal page views the earlier id is popular.
+    The only topic of a category is in neither half.
     """
     known = topics[topics["pageviews"].notna()]
     ranked = known.sort_values(["pageviews", "topic_id"], ascending=[False, True])

@@ -1,4 +1,4 @@
-"""Records of SLAQ's topics: five facts each, and one long query that asks for all of them."""
+"""Records of SLAQ's topics: five facts each, and one long query for all of them."""
 
 import hashlib
 import re
@@ -17,14 +17,14 @@ N_FACTS: Final = 5
 
 
 def topic_id_of(topic: str) -> str:
-    """Name a topic by what it is called, so that the name survives a new order of the rows.
+    """Return an id of a topic from its name, which does not depend on the order of the rows.
 
     Args:
         topic: The topic, as its source spells it.
 
     Returns:
         Its letters and digits, lower case, joined by hyphens, and the first eight hexadecimal
-        digits of its SHA-256: topics that differ in punctuation alone stay apart.
+        digits of its SHA-256: topics that differ only in punctuation have different ids.
 
     Examples:
         >>> topic_id_of("The Punic Wars"), topic_id_of("Null")
@@ -35,7 +35,7 @@ def topic_id_of(topic: str) -> str:
 
 
 class SlaqArticle(Record):
-    """What the question writer reads: one article, cleaned to plain text."""
+    """Input of the question writer: one article, cleaned to plain text."""
 
     title: NonEmpty
     """Title of the article: the topic."""
@@ -47,10 +47,10 @@ class SlaqArticle(Record):
     """The article's text."""
 
     url: str | None = None
-    """Its address; None when not given."""
+    """Its URL; None if not given."""
 
     pageviews: int | None = Field(default=None, ge=0)
-    """Its views over the period of the data set; None when unknown."""
+    """Its views over the period of the data set; None if unknown."""
 
     @property
     def topic_id(self) -> str:
@@ -59,7 +59,7 @@ class SlaqArticle(Record):
 
 
 class SlaqQuestion(Record):
-    """One fact of a topic: a question that stands on its own, and its short answer."""
+    """One fact of a topic: a self-contained question, and its short answer."""
 
     id: NonEmpty
     """`<topic id>/<index>`."""
@@ -74,11 +74,11 @@ class SlaqQuestion(Record):
     """The reference answer, under ten words by the paper's rule."""
 
     is_entity: bool | None
-    """Whether the answer is a named entity; None when the source does not say."""
+    """Whether the answer is a named entity; None if the source does not contain it."""
 
 
 class SlaqTopic(Record):
-    """A topic: five facts, and one long query that asks for all of them."""
+    """A topic: five facts, and one long query for all of them."""
 
     id: NonEmpty
     """Stable identifier, unique in its data set."""
@@ -90,7 +90,7 @@ class SlaqTopic(Record):
     """Name of the topic; never normalised."""
 
     url: str | None
-    """Address of the article; None when not given."""
+    """URL of the article; None if not given."""
 
     questions: Items[SlaqQuestion]
     """The five facts, by index."""
@@ -102,14 +102,14 @@ class SlaqTopic(Record):
     """The five answers as one paragraph."""
 
     pageviews: int | None = Field(default=None, ge=0)
-    """Views of the article over the source's period; None when unknown."""
+    """Views of the article over the source's period; None if unknown."""
 
     popularity: Popularity | None = None
-    """Half by page views; None when these are unknown."""
+    """Half by page views; None if these are unknown, or the topic is in neither half."""
 
     @model_validator(mode="after")
     def _has_five_questions(self) -> "SlaqTopic":
-        """Refuse a topic whose questions are not the five of this topic in order."""
+        """Check that the questions are the five of this topic in order."""
         given = [question.index for question in self.questions]
         if given != list(range(1, N_FACTS + 1)):
             raise ValueError(f"a topic has five questions with index 1 to 5 in order, got {given}")

@@ -1,4 +1,4 @@
-"""Rows in SLAQ's columns, as figure 6 of the paper has them, to topics and back."""
+"""Conversion of rows in SLAQ's columns (figure 6 of the paper) to topics and back."""
 
 import csv
 import html
@@ -44,7 +44,7 @@ SLAQ_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "pageviews": ("Pageviews", "Views"),
     **{f"entity{k}": (f"ShortQ{k}_Entity", f"ShortA{k}_Entity") for k in _INDICES},
 }
-"""Fields of SLAQ, and the columns that may hold them."""
+"""Fields of SLAQ, and their possible columns."""
 
 SLAQ_REQUIRED: Final = tuple(
     name
@@ -106,7 +106,7 @@ class SlaqRow(Record):
     """Views of the article."""
 
     ShortQ1_Entity: int | None = Field(ge=0, le=1)
-    """1 when the first answer is a named entity."""
+    """1 if the first answer is a named entity."""
 
     ShortQ2_Entity: int | None = Field(ge=0, le=1)
     """The same of the second."""
@@ -122,10 +122,10 @@ class SlaqRow(Record):
 
 
 def flag_of(value: object) -> bool | None:
-    """Read an entity flag: 0 or 1 as number, text or truth value; None when the cell is empty.
+    """Read an entity flag: 0 or 1 as number, text or truth value; None if the cell is empty.
 
     Raises:
-        ValueError: If the cell holds something else.
+        ValueError: If the cell contains something else.
 
     Examples:
         >>> flag_of("1"), flag_of(0.0), flag_of("")
@@ -140,10 +140,10 @@ def flag_of(value: object) -> bool | None:
 
 
 def views_of(value: object) -> int | None:
-    """Read page views: 1234, 1234.0, "1234", "1,234" and "1 234" are the same; None when empty.
+    """Read page views: 1234, 1234.0, "1234", "1,234" and "1 234" are the same; None if empty.
 
     Raises:
-        ValueError: If the cell holds something else, such as "1.2M" or a negative number.
+        ValueError: If the cell contains something else, such as "1.2M" or a negative number.
 
     Examples:
         >>> views_of("1,234,567"), views_of(12.0), views_of("")
@@ -154,12 +154,12 @@ def views_of(value: object) -> int | None:
         return None
     match = _VIEWS.fullmatch(text)
     if match is None or not text.isascii():
-        raise ValueError("expected a whole number of at least 0, such as 1234 or 1,234")
+        raise ValueError("expected an integer of at least 0, such as 1234 or 1,234")
     return count_of(re.sub(r"\D", "", match[1]))
 
 
 def facts_of(cells: RowCells, *, clean_html: bool) -> tuple[list[dict[str, object]], bool]:
-    """Read the facts of one topic off a row.
+    """Read the facts of one topic from a row.
 
     Args:
         cells: The row.
@@ -169,7 +169,7 @@ def facts_of(cells: RowCells, *, clean_html: bool) -> tuple[list[dict[str, objec
         Five rows of `TOPIC_COLUMNS` without `popularity`, and whether the row contained HTML.
 
     Raises:
-        RecordError: If a required cell is empty or a cell has a wrong value.
+        RecordError: If a required cell is empty or a cell has an invalid value.
     """
     names = (*(f"{kind}{k}" for k in _INDICES for kind in ("question", "answer")), "long_question")
     texts = {name: cells.needed(name, text_of).strip() for name in (*names, "long_answer")}
@@ -202,13 +202,13 @@ def facts_of(cells: RowCells, *, clean_html: bool) -> tuple[list[dict[str, objec
 
 
 def to_slaq_rows(topics: Iterable[SlaqTopic]) -> Iterator[SlaqRow]:
-    """Turn topics into rows of the release's layout; `load_slaq` reads them back.
+    """Convert topics to rows of the release's layout, which `load_slaq` reads.
 
     Args:
         topics: The topics.
 
     Yields:
-        One row a topic, in order. The popularity half is not stored: it follows from page views.
+        One row per topic, in order. The popularity half is not stored: it follows from page views.
     """
     for topic in topics:
         cells: dict[str, object] = {
@@ -228,11 +228,11 @@ def to_slaq_rows(topics: Iterable[SlaqTopic]) -> Iterator[SlaqRow]:
 
 
 def write_slaq_csv(path: str | os.PathLike[str], topics: Iterable[SlaqTopic]) -> int:
-    """Write topics as the release's CSV file; it appears whole or not at all.
+    """Write topics as the release's CSV file, atomically.
 
     Args:
         path: The file, such as `test.csv`; its folder must exist.
-        topics: What to write.
+        topics: The topics.
 
     Returns:
         The number of rows. Unknown cells are left empty.
@@ -246,7 +246,7 @@ def write_slaq_csv(path: str | os.PathLike[str], topics: Iterable[SlaqTopic]) ->
 
 
 def _number_text(value: object) -> str | None:
-    """Return the text of a cell that holds a number; None when it is empty."""
+    """Return the text of a cell that contains a number; None if it is empty."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -257,10 +257,10 @@ def _number_text(value: object) -> str | None:
 
 
 def has_markup(text: str) -> bool:
-    """Tell whether a text holds HTML tags or character references.
+    """Check whether a text contains HTML tags or character references.
 
     Args:
-        text: Any text. "a < b" and "x<y>z" hold none: only the names of HTML's tags count.
+        text: Any text. "a < b" and "x<y>z" contain none: only the names of HTML's tags count.
 
     Returns:
         Whether it does.
@@ -273,13 +273,13 @@ def has_markup(text: str) -> bool:
 
 
 def without_markup(text: str) -> str:
-    """Turn HTML into the text that a reader sees, on one line.
+    """Convert HTML to its visible text, on one line.
 
     Args:
-        text: Any text; one without markup comes back as it is.
+        text: Any text; one without markup is returned unchanged.
 
     Returns:
-        The text: exponents are written with "^", scripts, styles and references go.
+        The text: exponents are written with "^"; scripts, styles and references are removed.
 
     Examples:
         >>> without_markup("<i>E</i> = <b>mc<sup>2</sup></b> &amp; so on<br/>more")

@@ -1,4 +1,4 @@
-"""Any source of rows as one stream: hub repository, folder, file, or data already in memory."""
+"""Open a source of rows (hub repository, folder, file or data in memory) as one stream."""
 
 import os
 import re
@@ -19,12 +19,12 @@ from surface_consistency.rows.remote import local_copy, url_of
 from surface_consistency.text import did_you_mean
 
 SAMPLE: Final = "sample"
-"""Source that stands for the bundled rows of a data set."""
+"""Name of the source of the bundled rows of a data set."""
 
 SAMPLES: Final = Path(__file__).with_name("samples")
 """Folders of the bundled rows, in the layout of the hub."""
 
-_LOOKED_AT: Final = 1000
+_N_FIRST: Final = 1000
 _BATCH: Final = 1000
 _HUB_ID: Final = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -37,7 +37,7 @@ _LOGIN_REMEDY: Final = "log in with `hf auth login` or set HF_TOKEN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSource:
-    """Rows ready to be read once, and where they come from."""
+    """Rows that can be read once, and their origin."""
 
     id: str
     """Hub repository, path, or a name for rows that come from memory."""
@@ -46,7 +46,7 @@ class OpenSource:
     """Commit of the hub repository; None elsewhere."""
 
     folder: Path | None
-    """Folder of the hub's layout that holds the rows; None for files and rows from memory."""
+    """Folder of the hub's layout with the rows; None for files and rows from memory."""
 
     columns: tuple[str, ...]
     """Columns of the first thousand rows, in order of appearance."""
@@ -57,24 +57,24 @@ class OpenSource:
 
 Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object] | OpenSource
 """Hub id, folder, file, URL, `datasets` object (one split or all of them), data frame or rows as
-dictionaries; or a source that is open already."""
+dictionaries; or an open source."""
 
 
 def open_source(
     source: Source, *, revision: str | None = None, split: str = "test", sample: str = ""
 ) -> OpenSource:
-    """Find a source, its split and its columns; read no further than needed for that.
+    """Find a source, its split and its columns; read only the first thousand rows.
 
     Args:
         source: A hub id; a folder in the layout of a hub repository or one written by
             `save_to_disk`; a file (`.parquet`, `.jsonl`, `.json`, `.csv`, `.tsv`); the URL of a
             file or folder that fsspec opens, such as `hf://` or `s3://`; a `Dataset`,
             `IterableDataset` or dictionary of them; a data frame; or rows as dictionaries. A path
-            that exists is taken before a hub id of the same spelling. "sample" always means the
+            that exists has precedence over a hub id of the same spelling. "sample" always means the
             bundled rows; "./sample" is a file of that name. An open source is returned as it is.
         revision: Branch, tag or commit of a hub repository.
-        split: Which split of a repository, folder or dictionary of splits. One file or one
-            `Dataset` is the split "test".
+        split: Split of a repository, folder or dictionary of splits. One file or one `Dataset` is
+            the split "test".
         sample: Folder of the bundled rows below `data/samples`; "" if there are none.
 
     Returns:
@@ -85,7 +85,7 @@ def open_source(
         DataError: If it has no rows or cannot be read.
         ValueError: If `revision` is given for something that is not a hub repository, or another
             split for a source without splits.
-        TypeError: If `source` is none of these things.
+        TypeError: If `source` is not one of these.
     """
     if isinstance(source, OpenSource):
         return source
@@ -97,7 +97,7 @@ def open_source(
         if near and not Path(source).exists():
             raise SourceNotFoundError(f"no file or folder {shown(name, 200)}{near}")
         return open_snapshot(name, locate(source, revision=revision), split=split)
-    _refuse_revision(revision, "rows in memory")
+    _reject_revision(revision, "rows in memory")
     if isinstance(source, Mapping):
         source = _pick_split(source, split)
     dataset = getattr(getattr(source, "info", None), "dataset_name", None)
@@ -113,7 +113,7 @@ def _open_sample(sample: str, revision: str | None, split: str) -> OpenSource:
             "no sample of these data is bundled; pass a hub id, folder or file. A file that is "
             f"named {SAMPLE} is given as './{SAMPLE}'"
         )
-    _refuse_revision(revision, "the bundled sample")
+    _reject_revision(revision, "the bundled sample")
     (path,) = (SAMPLES / sample).glob("test.*")
     return _opened(f"{sample}-{SAMPLE}", None, None, read_rows(path), split)
 
@@ -137,7 +137,7 @@ def locate(source: str | os.PathLike[str], *, revision: str | None = None) -> "S
     url = url_of(source)
     path = Path(name).expanduser() if url is None else local_copy(url)
     if path.exists():
-        _refuse_revision(revision, name)
+        _reject_revision(revision, name)
         return Snapshot(path, None)
     if isinstance(source, os.PathLike) or not is_hub_id(name):
         raise SourceNotFoundError(
@@ -168,8 +168,8 @@ def open_snapshot(name: str, found: "Snapshot", *, split: str) -> OpenSource:
     return _opened(name, commit, path, _folder_rows(path, name, split), split)
 
 
-def _refuse_revision(revision: str | None, name: str) -> None:
-    """Refuse a revision that would be ignored."""
+def _reject_revision(revision: str | None, name: str) -> None:
+    """Reject a revision that would be ignored."""
     if revision is not None:
         raise ValueError(
             f"revision={shown(revision)} belongs to a hub repository, but the source is {name}; "
@@ -180,8 +180,8 @@ def _refuse_revision(revision: str | None, name: str) -> None:
 def _opened(
     name: str, revision: str | None, folder: Path | None, rows: Iterator[Row], split: str
 ) -> OpenSource:
-    """Look at the first rows, refuse an empty source, and put them back."""
-    first = list(islice(rows, _LOOKED_AT))
+    """Read the columns of the first rows; raise an error for an empty source."""
+    first = list(islice(rows, _N_FIRST))
     if not first:
         raise DataError(
             f"{name} has no rows (split {shown(split)}); choose another split or source"
@@ -193,7 +193,7 @@ def _opened(
 
 
 def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
-    """Read a split of a folder, from the files that the `datasets` library takes for it."""
+    """Read a split of a folder, from the files that the `datasets` library assigns to it."""
     if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
         import datasets
 
@@ -207,8 +207,8 @@ def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
             raise _no_files(folder, name)
         if (folder / "manifest.json").is_file():
             raise SourceNotFoundError(
-                f"folder {name} is that of a run and holds no data; name the data that it asked, "
-                "or a folder or file of rows"
+                f"folder {name} is a run folder and contains no data; name the data of its "
+                "prompts, or a folder or file of rows"
             )
         names_of = {
             key: first_names([file.name for file in files]) for key, files in by_split.items()
@@ -227,7 +227,7 @@ def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
 
 
 def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
-    """Let `datasets` tell the files of each split: README configurations, names, folders."""
+    """Return the files of each split, as `datasets` finds them by README, names and folders."""
     import datasets
 
     try:
@@ -236,11 +236,11 @@ def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
     except FileNotFoundError as error:
         raise _no_files(folder, name) from error
     except Exception as error:
-        # The README and its YAML are anyone's: the library falls over them in ways of its own.
+        # The README and its YAML are untrusted: the library raises errors of many types.
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise DataError(
-            f"folder {name} cannot be used as it is, by its README.md or its files' names ({why}); "
-            "mend that, pass one of its files, or what datasets.load_dataset returns for it"
+            f"folder {name} cannot be loaded with its README.md and names of files ({why}); "
+            "correct them, or pass one of its files or the result of datasets.load_dataset"
         ) from error
     return {
         str(split): [Path(file) for file in files]
@@ -249,30 +249,30 @@ def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
 
 
 def _pick_split(splits: Mapping[str, object], split: str) -> Iterable[Mapping[str, object]]:
-    """Take one split of a dictionary of splits."""
+    """Return one split of a dictionary of splits."""
     if split not in splits:
         names = [str(name) for name in splits]
         raise _no_split(split, "the dictionary of splits", names, *names)
     rows = splits[split]
     if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
         raise TypeError(
-            f"source[{shown(split)}] must hold rows, got {type(rows).__name__}; one row alone goes "
-            "into a list"
+            f"source[{shown(split)}] must contain rows, got {type(rows).__name__}; pass a single "
+            "row as a list"
         )
     return rows
 
 
 def _no_files(folder: Path, name: str) -> SourceNotFoundError:
-    """Say what a folder without data holds instead."""
-    held = first_names(sorted(item.name for item in folder.iterdir())) or "nothing"
+    """Make an error for a folder without data, with the content of the folder."""
+    content = first_names(sorted(item.name for item in folder.iterdir())) or "nothing"
     return SourceNotFoundError(
-        f"folder {name} holds no data files ({', '.join(FORMATS)}) but {held}; name the folder or "
-        "file that holds the rows"
+        f"folder {name} contains no data files ({', '.join(FORMATS)}) but {content}; name the "
+        "folder or file with the rows"
     )
 
 
 def _no_split(split: str, name: str, described: list[str], *names: str) -> SourceNotFoundError:
-    """Say which splits there are."""
+    """Make an error with the names of the splits."""
     known = ", ".join(described) or "none"
     remedy = f"; pass split={shown(names[0])}" if names else ""
     return SourceNotFoundError(f"no split {shown(split)} in {name}; its splits: {known}{remedy}")
@@ -315,13 +315,13 @@ class Snapshot(NamedTuple):
 
 
 def card_language(folder: Path | None) -> str | None:
-    """Tell the language that the card of a data set names.
+    """Return the language that the card of a data set names.
 
     Args:
         folder: A folder in the hub's layout; None for sources without one.
 
     Returns:
-        The code; None where there is no readable card, or it names no or several languages.
+        The code; None if there is no readable card, or it names no language or several.
     """
     card = None if folder is None else folder / "README.md"
     if card is None or not card.is_file():
@@ -338,10 +338,10 @@ def card_language(folder: Path | None) -> str | None:
 
 
 def is_hub_id(text: str) -> bool:
-    """Tell whether a source that is no local path could be a hub repository.
+    """Check whether a source that is not a local path could be a hub repository.
 
     Args:
-        text: What the user passed, such as "naist-nlp/RedirectQA".
+        text: The source that the user passed, such as "naist-nlp/RedirectQA".
 
     Returns:
         Whether it has the form `owner/name` or `name` and no suffix of a data file.
@@ -361,11 +361,11 @@ def fetch_repository(repository: str, *, revision: str | None = None) -> Snapsho
         revision: Branch, tag or commit; the main branch when None.
 
     Returns:
-        The folder that holds the README, the metadata and the data files, and its commit.
+        The folder with the README, the metadata and the data files, and its commit.
 
     Raises:
         SourceNotFoundError: If the repository is missing, gated, without that revision, or out of
-            reach; the message says what to do.
+            reach; the message has a remedy.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -387,7 +387,7 @@ def fetch_repository(repository: str, *, revision: str | None = None) -> Snapsho
 
 
 def _explain(repository: str, revision: str | None, error: Exception) -> NoReturn:
-    """Turn a failure of the hub into one message with a remedy."""
+    """Raise an error with a remedy for a failure of the hub."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HFValidationError,
@@ -408,7 +408,7 @@ def _explain(repository: str, revision: str | None, error: Exception) -> NoRetur
         )
     elif isinstance(error, RevisionNotFoundError):
         message = (
-            f"{url} has no revision {shown(revision)}: its branches and tags stand at {url}/tree."
+            f"{url} has no revision {shown(revision)}: its branches and tags are at {url}/tree."
         )
     elif isinstance(error, HFValidationError):
         message = f"{shown(repository, 200)} is not a repository id of the hub ({error}). {local}"

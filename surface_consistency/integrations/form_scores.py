@@ -10,6 +10,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, UndefinedMetricWarning
 from surface_consistency.metrics import forms_by
+from surface_consistency.reading import shown
 
 
 def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
@@ -45,8 +46,8 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
     (item, form), n = Counter(zip(items, forms, strict=True)).most_common(1)[0]
     if n > 1:
         raise DataError(
-            f"item {item!r} has {n} scores in form {form!r}; an item has one score per form: give "
-            "each form of an item its own name, and each item its own id"
+            f"item {shown(item)} has {n} scores in form {shown(form)}; an item has one score per "
+            "form: give each form of an item its own name, and each item its own id"
         )
     frame = pd.DataFrame({"item": items, "form": forms, "correct": correct, "cluster": clusters})
     with warnings.catch_warnings():
@@ -67,10 +68,10 @@ def _check_labels(name: str, values: Sequence[object]) -> None:
         examples.setdefault(kind, value)
     if "other" in examples:
         raise DataError(
-            f"{name} {examples['other']!r} is neither text nor an integer; give it as one of these"
+            f"{name} {shown(examples['other'])} is neither text nor an integer; convert it to one"
         )
     if len(examples) > 1:
         raise DataError(
-            f"{name} is text in some scores ({examples['text']!r}) and an integer in others "
-            f"({examples['integer']!r}); write it as text in all of them"
+            f"{name} is text in some scores ({shown(examples['text'])}) and an integer in others "
+            f"({shown(examples['integer'])}); write it as text in all of them"
         )

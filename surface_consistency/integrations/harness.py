@@ -15,6 +15,7 @@ from typing import Any, Final
 from surface_consistency.engine.paired.tables import is_hardly_right
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
+from surface_consistency.reading import shown
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import best_option
 
@@ -309,14 +310,14 @@ def _load(config: Mapping[str, Any]) -> tuple[PairedTask, bool]:
     foreign = [name for name in config if name not in _KEYS]
     if foreign:
         raise ValueError(
-            f"task {config.get('task')}: unknown key {foreign[0]!r}; how a study is asked and "
+            f"task {config.get('task')}: unknown key {shown(foreign[0])}; how a study is asked and "
             f"judged stands under `options`. There are {', '.join(_KEYS)}"
         )
     study = str(config["study"])
     laid_over = (config.get("metadata") or {}).get(study) or {}
     if not isinstance(laid_over, Mapping):
         raise ValueError(
-            f"metadata {study!r} is {laid_over!r}; give a mapping of options, such as "
+            f"metadata {study!r} is {shown(laid_over)}; give a mapping of options, such as "
             f'--metadata \'{{"{study}": {{"source": "FOLDER"}}}}\''
         )
     options = {**(config.get("options") or {}), **laid_over}

@@ -20,6 +20,7 @@ from surface_consistency.matching import resolve_rule
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.matching.verdict_records import answer_span
 from surface_consistency.models.reasoning import split_reasoning
+from surface_consistency.reading import shown
 
 _FEATURE: Final = "The integration with inspect_ai"
 _CORRECT: Final[dict[str | float, int]] = {"C": 1, "I": 0, "N": 0, 1: 1, 0: 0}
@@ -101,7 +102,7 @@ def _label(score: Any, key: str) -> object:  # noqa: ANN401 - a SampleScore
     metadata = score.sample_metadata or {}
     if key not in metadata:
         raise DataError(
-            f"sample {score.sample_id!r} has no metadata {key!r}; add it, or name another key by "
+            f"sample {shown(score.sample_id)} has no metadata {key!r}; add it, or name another by "
             f"consistency(item=..., form=..., cluster=...). Keys: {', '.join(metadata) or 'none'}"
         )
     return metadata[key]
@@ -112,8 +113,8 @@ def _correct(score: Any) -> int | None:  # noqa: ANN401 - a SampleScore
     value = score.score.value
     if not isinstance(value, str | int | float):
         raise DataError(
-            f"sample {score.sample_id!r} has the score {value!r}, which is not one value; give the "
-            "metric to one of its keys: metrics={KEY: [consistency()]}"
+            f"sample {shown(score.sample_id)} has the score {shown(value)}, which is not one "
+            "value; give the metric to one of its keys: metrics={KEY: [consistency()]}"
         )
     if value != value:
         return None
@@ -123,8 +124,8 @@ def _correct(score: Any) -> int | None:  # noqa: ANN401 - a SampleScore
 def _warn_graded(score: Any) -> None:  # noqa: ANN401 - a SampleScore
     """Warn that the rates are NaN because of the score of a sample."""
     warnings.warn(
-        f"sample {score.sample_id!r} has the score {score.score.value!r}; consistency is NaN, as "
-        "it is defined for 1 and 0 (C and I). With several epochs use Epochs(N, 'mode'), or "
+        f"sample {shown(score.sample_id)} has the score {shown(score.score.value)}; consistency is "
+        "NaN, as it is defined for 1 and 0 (C and I). With several epochs use Epochs(N, 'mode') or "
         "epochs_reducer='mode' in inspect_ai.score; give a graded score a threshold in its scorer",
         UndefinedMetricWarning,
         stacklevel=3,

@@ -26,6 +26,7 @@ from surface_consistency.matching import RULES, Rule
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.matching.verdict_records import answer_span as cut
 from surface_consistency.models.reasoning import split_reasoning
+from surface_consistency.reading import shown
 
 _FEATURE: Final = "The integration with lm-evaluation-harness"
 _METRICS: Final = {f"match_{name}": rule for name, rule in RULES.items()}
@@ -166,13 +167,13 @@ def _metric(name: str, rule: Rule[Any]) -> Callable[..., float]:
     def metric(references: Sequence[str], predictions: Sequence[str], **options: object) -> float:
         # The harness hides a TypeError, so that nothing here raises one.
         if options:
-            raise ValueError(f"the metric {name} has no option {min(options)!r}; remove it")
+            raise ValueError(f"the metric {name} has no option {shown(min(options))}; remove it")
         [reference], [prediction] = references, predictions
         for what, text in (("prediction", prediction), ("reference", reference)):
             if not isinstance(text, str):
                 raise ValueError(
-                    f"the metric {name} compares text, and a {what} is {text!r}; let doc_to_target "
-                    "return text, and end filter_list with take_first"
+                    f"the metric {name} compares text, and a {what} is {shown(text)}; let "
+                    "doc_to_target return text, and end filter_list with take_first"
                 )
         return float(rule(prediction, [reference]).is_match)
 
@@ -187,7 +188,7 @@ def _checked(items: Sequence[Any]) -> Sequence[FormScore]:
     for value in items:
         if not isinstance(value, tuple | list) or len(value) != 3:
             raise DataError(
-                f"a document has the value {value!r}; let process_results return "
+                f"a document has the value {shown(value)}; let process_results return "
                 "(item, form, correct) for this metric"
             )
     return items

@@ -1,4 +1,4 @@
-"""Rows as they stand in a file: tables, data sets of `datasets`, logs that are archives."""
+"""Read the rows of any file: tables, data sets of `datasets`, logs in archives."""
 
 import mmap
 import zipfile
@@ -28,17 +28,17 @@ _STEP: Final = 4096
 
 
 def packed_rows(file: Path) -> Iterator[Row]:
-    """Read the rows of a file or folder as they stand there.
+    """Read the rows of a file or folder unchanged.
 
     Args:
-        file: What `read_rows` reads, a log of inspect_ai that is an archive, a workbook (.xlsx), of
-            which the first sheet is read, or what `Dataset.save_to_disk` wrote.
+        file: A file for `read_rows`, a log of inspect_ai in an archive, a workbook (.xlsx), of
+            which the first sheet is read, or a folder written by `Dataset.save_to_disk`.
 
     Yields:
         Place and cells of each row; each sample of a log with the log's header.
 
     Raises:
-        DataError: If the kind of file is unknown, or the folder holds several splits.
+        DataError: If the kind of file is unknown, or the folder contains several splits.
         RecordError: If a row is broken; names file and line.
     """
     if file.is_dir():
@@ -60,7 +60,7 @@ def packed_rows(file: Path) -> Iterator[Row]:
 
 
 def _is_json(file: Path) -> bool:
-    """Tell a file of JSON that may escape halves of surrogate pairs, which no table can hold."""
+    """Return whether a JSON file may escape lone surrogates, which no table can store."""
     named = {".json", ".jsonl", ".ndjson"} & {*map(str.lower, file.suffixes)}
     if not (named and file.is_file() and file.stat().st_size):
         return False
@@ -71,16 +71,16 @@ def _is_json(file: Path) -> bool:
 
 
 def is_archive(file: Path) -> bool:
-    """Tell an archive by its first bytes, and a log of inspect_ai by its name too."""
+    """Return whether a file is an archive, by its first bytes, or for inspect_ai by its name."""
     return file.suffix.lower() == ".eval" or (file.is_file() and read_start(file)[:4] == _ZIP)
 
 
 def _dataset_rows(folder: Path) -> Iterator[Cells]:
-    """Read what `save_to_disk` wrote."""
+    """Read a folder that `save_to_disk` wrote."""
     splits = sorted(path.parent.name for path in folder.glob("*/state.json"))
     if splits:
         raise DataError(
-            f"{folder} holds several splits; give the folder of one: "
+            f"{folder} contains several splits; use the folder of one: "
             f"{', '.join(str(folder / name) for name in splits)}"
         )
     import datasets
@@ -103,9 +103,9 @@ def _archive_rows(file: Path) -> Iterator[Row]:
             if "header.json" not in members:
                 raise DataError(
                     f"{file}: not a finished log of inspect_ai, which has a member header.json; "
-                    "finish the evaluation (`inspect eval-retry`), and give its log"
+                    "finish the evaluation (`inspect eval-retry`), and use its log"
                     if any(name.startswith("_journal/") for name in members)
-                    else f"{file} is a zip archive, and neither a log of inspect_ai nor a workbook "
+                    else f"{file} is a zip archive, but neither a log of inspect_ai nor a workbook "
                     "(.xlsx); unpack it"
                 )
             header = _member(archive, "header.json", size)
@@ -113,9 +113,9 @@ def _archive_rows(file: Path) -> Iterator[Row]:
                 sample = _member(archive, name, size)
                 yield Place(str(file), number), {**header, "samples": [sample]}
     except zipfile.BadZipFile as error:
-        raise DataError(f"{file}: not a log that can be read ({error}): copy it again") from error
+        raise DataError(f"{file}: not a readable log ({error}): copy it again") from error
     if not names:
-        raise DataError(f"{file} is the log of inspect_ai without samples; log them and run again")
+        raise DataError(f"{file} is a log of inspect_ai without samples; log them and run again")
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: UnpackedSize) -> Mapping[str, Any]:
@@ -131,21 +131,21 @@ def _member(archive: zipfile.ZipFile, name: str, size: UnpackedSize) -> Mapping[
             ) from error
     if info.file_size > LONGEST_LINE:
         raise RecordError(
-            f"{place}: {info.file_size:,} bytes, unpacked, are more than the {LONGEST_LINE:,} "
-            "that one sample may have; write the log without events and attachments"
+            f"{place}: {info.file_size:,} bytes after unpacking are more than the maximum of "
+            f"{LONGEST_LINE:,} of one sample; write the log without events and attachments"
         )
-    # Other decompressors return all that their input unpacks to, so that they get a little at once.
+    # Other decompressors unpack all of their input at once, so their input is split.
     step = LONGEST_LINE if info.compress_type == zipfile.ZIP_DEFLATED else _STEP
     try:
         with archive.open(info) as member, unpacked(member, size, step=step) as whole:
             content = whole.read(LONGEST_LINE + 1)
     except DataError:
         raise
-    # zstd has an error of its own, which is no other's child.
+    # The error class of zstd is not a subclass of another one.
     except Exception as error:
         raise RecordError(f"{place}: cannot be unpacked ({error}): copy the log again") from error
     value = parse_json(content, place, remedy="copy the log again")
     if not isinstance(value, dict):
-        raise RecordError(f"{place}: no JSON object but {shown(value)}; copy the log again")
+        raise RecordError(f"{place}: expected a JSON object, got {shown(value)}; copy it again")
     check_columns(value, place)
     return value

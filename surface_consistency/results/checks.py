@@ -1,4 +1,4 @@
-"""What must hold between the files of one reading: doubled rows, models, what was asked."""
+"""Checks across the files that are read together: duplicate rows, models and questions."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
 from functools import cached_property
@@ -23,7 +23,7 @@ _SAME: Final = ("score", "prediction", "error", "content")
 
 
 class _Codes:
-    """Rows of a frame by numbers in place of texts, each column numbered once."""
+    """Rows of a frame with texts replaced by numbers; each column is numbered once."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
@@ -41,7 +41,7 @@ class _Codes:
         return self._columns[name]
 
     def categories(self, name: str) -> pd.Categorical:
-        """Return a column without gaps as categories, which are not numbered once more."""
+        """Return a column without gaps as categories, which are not numbered again."""
         codes = self.column(name)
         return pd.Categorical.from_codes(codes, self._labels[name])
 
@@ -67,12 +67,12 @@ class _Codes:
 
     @cached_property
     def sample(self) -> np.ndarray:
-        """Number what was asked of whom and scored how, files aside."""
+        """Number the samples of each model with their metric, regardless of the file."""
         return self.key("item", "task", "model", "form", "repeat", "metric")
 
     @cached_property
-    def asked(self) -> np.ndarray:
-        """Number what was asked, as far as names tell."""
+    def question(self) -> np.ndarray:
+        """Number the questions, by the names of item, task and form."""
         return self.key("item", "task", "form")
 
 
@@ -82,22 +82,22 @@ def joined(
     """Put the frames of all files below each other.
 
     Args:
-        frames: One a file.
-        problems: What was wrong with files of a folder, a sentence each.
-        notes: Takes them, where other files were read.
+        frames: One per file.
+        problems: Errors of files of a folder, one sentence each.
+        notes: Receives the problems, if other files were read.
 
     Returns:
-        One frame. Where files name one task, it is that of those that name none, too.
+        One frame. If files name one task, files without a task get the same one.
 
     Raises:
-        DataError: If there is none; says what was wrong with the first.
+        DataError: If no frame is given; contains the first problem.
     """
     if not frames:
         raise DataError(problems[0] if problems else "no results are given; name a file")
     if problems:
         n_left = len(problems)
         left = (
-            "1 file was left out" if n_left == 1 else f"{n_left:,} files were left out, the first"
+            "1 file was excluded" if n_left == 1 else f"{n_left:,} files were excluded, the first"
         )
         notes.append(f"{left}: {problems[0]}")
     frame = _concatenated(frames)
@@ -112,11 +112,11 @@ def joined(
 
 
 def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Put frames below each other, with what none of them says, which is cheaper to add to all."""
+    """Concatenate frames, and add the columns that no frame has, which is faster at the end."""
     if len(frames) == 1:
         return _with_defaults(frames[0], _DEFAULTS)
-    told = {str(name) for frame in frames for name in frame}
-    alike = _alike([_with_defaults(frame, told) for frame in frames])
+    names = {str(name) for frame in frames for name in frame}
+    alike = _alike([_with_defaults(frame, names) for frame in frames])
     return _with_defaults(pd.concat(alike, ignore_index=True), _DEFAULTS)
 
 
@@ -133,7 +133,7 @@ _DEFAULTS: Final[Mapping[str, object]] = {
 
 
 def _with_defaults(frame: pd.DataFrame, names: Container[str]) -> pd.DataFrame:
-    """Add columns that are not there."""
+    """Add the columns that are missing."""
     missing = [name for name in _DEFAULTS if name in names and name not in frame]
     return frame.assign(**{name: _filled(_DEFAULTS[name], len(frame)) for name in missing})
 
@@ -154,7 +154,7 @@ def constant(value: str, n_rows: int) -> pd.Categorical:
 
 
 def _alike(frames: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Give columns of categories the same ones in all frames, which they keep when joined."""
+    """Give categorical columns the same categories in all frames, which concatenation keeps."""
     names = list(frames[0].columns[frames[0].dtypes == "category"])
     known = {
         name: list(dict.fromkeys(one for frame in frames for one in frame[name].cat.categories))
@@ -167,7 +167,7 @@ def _alike(frames: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 
 
 def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
-    """Say once what is said of several files.
+    """Merge notes that are equal for several files.
 
     Args:
         notes: Sentences, of which some begin with the name of a file.
@@ -191,27 +191,27 @@ def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
 
 
 class Read(NamedTuple):
-    """What one file tells of its items."""
+    """Properties of one file and its items."""
 
     kind: str
-    """What `content` is a hash of; only like is held against like."""
+    """What `content` is a hash of; only hashes of the same kind are compared."""
 
     item: str = "item"
-    """What the file calls an item."""
+    """Name of an item in the file."""
 
     columns: Sequence[str] = ()
     """Its own columns, of a plain table."""
 
     tried: Sequence[str] = ()
-    """Roles whose columns the user names."""
+    """Roles for which the user names the column."""
     run: str = ""
-    """Id of the run that it is a log of; two runs are never copies of each other."""
+    """Id of the run whose log it is; two runs are never copies of each other."""
     nested: Collection[str] = ()
     """Its columns of objects or long lists."""
 
 
 class Held(NamedTuple):
-    """Rows that were held against each other."""
+    """Rows of all files, after the checks."""
 
     frame: pd.DataFrame
     """Each sample and metric once."""
@@ -226,40 +226,40 @@ class Held(NamedTuple):
     """Columns that group items."""
 
     is_same_questions: bool
-    """Whether all rows tell what was asked, and alike."""
+    """Whether all rows contain the question, in the same way."""
 
 
 def checked(
     frame: pd.DataFrame, files: Mapping[str, Read], given: ResultColumns, notes: list[str]
 ) -> Held:
-    """Hold the rows of all files against each other.
+    """Compare the rows of all files with each other.
 
-    Two files of one model that answer the same items otherwise are told apart by their paths. A row
-    that stands twice counts once.
+    Two files of one model with different answers to the same items are distinguished by their
+    paths. A row that occurs twice counts once.
 
     Args:
         frame: The rows.
-        files: What each file tells of its items.
-        given: The user's own clusters go before all that is found.
-        notes: Takes sentences on what was done.
+        files: Properties of each file.
+        given: Clusters of the user replace those that are found.
+        notes: Receives sentences on the changes.
 
     Returns:
         The rows, each sample and metric once.
 
     Raises:
-        DataError: If two rows of one sample and metric differ, or one item is two things.
-        ColumnNotFoundError: If a column that the user names is not there.
+        DataError: If two rows of one sample and metric differ, or one item has two meanings.
+        ColumnNotFoundError: If a column that the user names is missing.
     """
     codes = _Codes(frame)
     is_again = _is_again(codes.sample)
     if is_again.any():
-        frame = _tell_models_apart(codes, files, notes)
+        frame = _named_by_path(codes, files, notes)
         codes = _Codes(frame)
         is_again = _is_again(codes.sample)
     if is_again.any():
         frame = _collapse_doubles(codes, is_again, files, notes)
         codes = _Codes(frame)
-    is_same_questions = _refuse_other_content(codes, files, notes)
+    is_same_questions = _check_content(codes, files, notes)
     _note_prompts(codes, notes)
     _note_scales(frame, notes)
     clusters = _group_columns(codes, given, files)
@@ -274,14 +274,14 @@ def checked(
 
 
 def _is_again(key: np.ndarray) -> np.ndarray:
-    """Tell the rows whose key stands in an earlier row."""
+    """Return which rows have the key of an earlier row."""
     is_dense = key.max(initial=0) < _DENSE * len(key)
     if is_dense and np.bincount(key).max(initial=0) < 2:
         return np.zeros(len(key), dtype=bool)
     return np.asarray(pd.Index(key).duplicated())
 
 
-def _tell_models_apart(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> pd.DataFrame:
+def _named_by_path(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> pd.DataFrame:
     """Name two files of one model by their paths if their answers to the same items differ.
 
     Logs of two runs are named by their paths even if all answers are equal.
@@ -301,14 +301,14 @@ def _tell_models_apart(codes: _Codes, read: Mapping[str, Read], notes: list[str]
     own = frame["model"].astype(object) + " (" + file + ")"
     model = frame["model"].astype(object).mask(is_one, own).astype("str")
     notes.append(
-        f"{len(files)} files are of one model and answer the same items; they are told apart as "
+        f"{len(files)} files of one model contain answers to the same items; they are named "
         f"{first_names(model[is_one].unique())}"
     )
     return frame.assign(model=model.astype("category"))
 
 
 def _of_several_runs(rows: pd.DataFrame, read: Mapping[str, Read]) -> bool:
-    """Tell whether a model has logs of several runs, other than one log in two formats."""
+    """Return whether a model has logs of several runs, not just one log in two formats."""
     for _, files in rows.groupby("model", observed=True)["file"].unique().items():
         stems = {Path(file).with_suffix("") for file in files if read[file].run}
         if len(stems) > 1 and len({read[file].run for file in files}) > 1:
@@ -317,19 +317,19 @@ def _of_several_runs(rows: pd.DataFrame, read: Mapping[str, Read]) -> bool:
 
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
-    """Return the keys whose rows do not say the same; another file may lack a column."""
-    said = rows[list(_SAME)].groupby(key, sort=False, observed=True).nunique(dropna=False)
+    """Return the keys whose rows differ; a column may be missing in another file."""
+    counts = rows[list(_SAME)].groupby(key, sort=False, observed=True).nunique(dropna=False)
     further = rows.drop(columns=list(COLUMNS)).astype(object)
     texts = further.map(shown, na_action=None if rows["file"].nunique() == 1 else "ignore")
     others = texts.groupby(key, sort=False).nunique()
-    differs = (said > 1).any(axis=1) | (others > 1).any(axis=1)
-    return said.index.to_numpy()[differs.to_numpy()]
+    differs = (counts > 1).any(axis=1) | (others > 1).any(axis=1)
+    return counts.index.to_numpy()[differs.to_numpy()]
 
 
 def _collapse_doubles(
     codes: _Codes, is_again: np.ndarray, read: Mapping[str, Read], notes: list[str]
 ) -> pd.DataFrame:
-    """Leave rows once that stand twice; refuse those of one sample that differ."""
+    """Keep duplicate rows once; raise an error if rows of one sample differ."""
     frame, sample = codes.frame, codes.sample
     is_double = pd.Index(sample).duplicated(keep=False)
     broken = _differing(frame[is_double], sample[is_double])
@@ -338,21 +338,21 @@ def _collapse_doubles(
     files = list(dict.fromkeys(frame.loc[is_again, "file"]))
     n, of = int(is_again.sum()), first_names(files)
     notes.append(
-        f"1 row of {of} stands twice, word for word, and counts once"
+        f"1 row of {of} is a duplicate and is counted once"
         if n == 1
-        else f"{n:,} rows of {of} stand twice, word for word, and count once"
+        else f"{n:,} rows of {of} are duplicates and are counted once"
     )
     return frame[~is_again].reset_index(drop=True)
 
 
 def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
-    """Describe a sample of which several rows differ, and how to name what distinguishes them."""
+    """Describe a sample whose rows differ, and how to name the column that distinguishes them."""
     texts = rows.drop(columns="file").astype(object).map(shown)
     one, other = rows.iloc[0], rows[~texts.duplicated()].iloc[1]
     differing = [name for name in texts if texts[name].nunique() > 1]
     if one["content"] and other["content"] and one["content"] != other["content"]:
         return _other(one, other, n_broken, read)
-    said = ", ".join(
+    differences = ", ".join(
         f"{name} {_plain(one[name])} and {_plain(other[name])}"
         if not isinstance(one[name], np.unsignedinteger)
         else "two answers"
@@ -360,46 +360,45 @@ def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
         if name in differing
     )
     if further := [name for name in differing if name not in COLUMNS]:
-        said = f"{said or 'equal scores'} and other values of {first_names(further)}"
+        differences = f"{differences or 'equal scores'} and other values of {first_names(further)}"
     tried = read[one["file"]].tried
     names = [f"`{name}`" for name in ("repeat", "form", "item") if name not in tried]
     return (
-        f"{one['file']}: {_item(one, read)} of {shown(one['model'])} stands more than once with "
-        f"{said} ({n_broken:,} such items); name the column that distinguishes the rows by "
-        f"{' or '.join(names) or 'further names of `item`'}, or leave one of them out"
+        f"{one['file']}: {_item(one, read)} of {shown(one['model'])} occurs more than once with "
+        f"{differences} ({n_broken:,} such items); name the column that distinguishes the rows by "
+        f"{' or '.join(names) or 'further names of `item`'}, or remove one of them"
     )
 
 
 def _item(row: pd.Series, read: Mapping[str, Read]) -> str:
-    """Name an item by the column that the file has for it."""
+    """Name an item, with the name of its column in the file."""
     return f"{read[row['file']].item} {shown(row['item'])}"
 
 
 def _plain(value: object) -> str:
-    """Show a score as a number, and anything else as it is."""
+    """Show a score as a number, and other values by `shown`."""
     return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
-def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> bool:
-    """Refuse items that are two things, unless the user names them; tell whether all are equal."""
-    frame, asked = codes.frame, codes.asked
+def _check_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> bool:
+    """Reject items with two questions, unless the user names the items; return if all are equal."""
+    frame, question = codes.frame, codes.question
     content = frame["content"].to_numpy()
     files, is_same = pd.unique(frame["file"]), True
     of_file, names = pd.factorize(np.array([read[file].kind for file in files], dtype=object))
     if len(names) > 1:
         notes.append(
-            "the files tell in different ways what was asked "
-            f"({', '.join(names)}), so items are paired by their names, and only files that tell "
-            "it alike are held against each other"
+            f"the files contain the questions in different ways ({', '.join(names)}), so items are "
+            "paired by their names, and questions are compared only between files of the same kind"
         )
     for kind in range(len(names)):
         rows = np.flatnonzero((of_file[codes.column("file")] == kind) & (content != 0))
-        _, first, of = np.unique(asked[rows], return_index=True, return_inverse=True)
+        _, first, of = np.unique(question[rows], return_index=True, return_inverse=True)
         differs = content[rows] != content[rows[first]][of]
         if differs.any():
             other = rows[differs][0]
             one = rows[first][of[differs][0]]
-            n_items = len(np.unique(asked[rows[differs]]))
+            n_items = len(np.unique(question[rows[differs]]))
             notes.append(_other(frame.iloc[one], frame.iloc[other], n_items, read))
             is_same = False
             if "item" not in read[files[0]].tried:
@@ -408,19 +407,19 @@ def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[s
 
 
 def _note_prompts(codes: _Codes, notes: list[str]) -> None:
-    """Report items of which two rows have other prompts, such as other numbers of examples."""
+    """Report items whose rows have different prompts, such as different numbers of examples."""
     if "prompt_hash" not in codes.frame or nested_row(codes.frame["prompt_hash"]) is not None:
         return
-    prompts = codes.frame.groupby(codes.asked)["prompt_hash"].nunique()
+    prompts = codes.frame.groupby(codes.question)["prompt_hash"].nunique()
     if n := int((prompts > 1).sum()):
         notes.append(
             f"the prompts of {n:,} of {len(prompts):,} items differ between files, in their "
-            "examples (shots), template or instructions; so may the scores for that reason alone"
+            "examples (shots), template or instructions; scores may differ for this reason"
         )
 
 
 def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
-    """Say which models' scores leave 0 to 1, where those of others by the same metric do not."""
+    """Report models with scores outside 0 to 1 if other models have none by the same metric."""
     scores = frame["score"].to_numpy()
     if not ((scores < 0) | (scores > 1)).any():
         return
@@ -428,7 +427,7 @@ def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
     if is_mark.any() and not (scores[~is_mark] < 0).any() and (scores > 1).any():
         notes.append(
             f"{int(is_mark.sum()):,} scores are -1 and all others are 0 or more; -1 often marks a "
-            "failed judgement, but counts as a score here: leave these cells empty if it is one"
+            "failed judgement, but counts as a score here: if it is one, leave these cells empty"
         )
     spans = frame.groupby(["metric", "model"], sort=False, observed=True)["score"]
     for metric, span in spans.agg(["min", "max"]).dropna().groupby(level="metric", observed=True):
@@ -438,45 +437,45 @@ def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
             notes.append(
                 f"scores ({metric}) of {first_names(shares.index.get_level_values('model'))} lie "
                 f"in 0 to 1, those of {first_names(others.index.get_level_values('model'))} in "
-                f"{others['min'].min():g} to {others['max'].max():g}; if these are two scales, as "
-                "shares and percent are, bring them to one"
+                f"{others['min'].min():g} to {others['max'].max():g}; if these are two scales, "
+                "such as proportions and percent, convert them to one"
             )
 
 
 def _other(one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Read]) -> str:
-    """Say that one item is two questions."""
+    """Describe an item that has two questions."""
     same = "; their other fields differ" if _asked(one) == _asked(other) else ""
     is_named = "item" in read[one["file"]].tried
     if one["file"] == other["file"]:
-        remedy = "" if is_named else "; if not, name by `item` what tells the items apart"
+        remedy = "" if is_named else "; if not, name the column that distinguishes items by `item`"
         return (
             f"{one['file']}: one item, {_item(one, read)}, is {_asked(one)} in one row and "
             f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "
-            f"item, such as wordings or prompts, name the column that tells them apart by `form`"
-            f"{remedy}"
+            "item, such as wordings or prompts, name the column that distinguishes them by "
+            f"`form`{remedy}"
         )
-    said = (
+    differences = (
         f"{_item(one, read)} is {_asked(one)} in {one['file']} and {_asked(other)} in "
         f"{other['file']} ({n_items:,} such items{same})"
     )
     if is_named:
-        return f"items are paired as `item` names them, although {said}"
+        return f"items are paired as `item` names them, although {differences}"
     return (
-        f"the files do not hold the same items: {said}; give files over the same data, or name by "
-        "`item` the column that names the same thing in both"
+        f"the files do not contain the same items: {differences}; use files for the same data, or "
+        "name by `item` a column with the same ids in both"
     )
 
 
 def _asked(row: pd.Series) -> str:
-    """Show what was asked."""
+    """Return question and references as text."""
     references = ", ".join(row["references"])[:60]
-    return f"{shown(row['question'] or 'untold')} ({references or 'no reference'})"
+    return f"{shown(row['question'] or 'unknown')} ({references or 'no reference'})"
 
 
 def _group_columns(
     codes: _Codes, given: ResultColumns, read: Mapping[str, Read]
 ) -> tuple[str, ...]:
-    """Name the columns that group items: the user's, else those known to, the finest first."""
+    """Return the columns that group items: those of the user, else known ones, finest first."""
     frame = codes.frame
     if given.cluster:
         names = list(map(str, frame.columns))
@@ -492,25 +491,25 @@ def _group_columns(
                     f"column {shown(name)} contains lists, and an item is in one cluster; name a "
                     "column with one value per row by `cluster`"
                 )
-        return tuple(_told_of_items(codes, named))
+        return tuple(_filled_by_item(codes, named))
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
     names = [name for name in cluster_names(frame) if nested_row(frame[name]) is None]
-    told = _told_of_items(codes, names)
-    gaps = {name: bool(codes.frame[name].isna().any()) for name in told}
-    known = [name for name in told if is_context(name) or not gaps[name]]
+    filled = _filled_by_item(codes, names)
+    gaps = {name: bool(codes.frame[name].isna().any()) for name in filled}
+    known = [name for name in filled if is_context(name) or not gaps[name]]
     sizes = {name: int(codes.column(name).max(initial=0)) + 1 + gaps[name] for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)
 
 
-def _told_of_items(codes: _Codes, names: Sequence[str]) -> Sequence[str]:
-    """Fill in columns by the rows of an item that tell them; one file may tell what others lack."""
+def _filled_by_item(codes: _Codes, names: Sequence[str]) -> Sequence[str]:
+    """Fill empty cells with values from other rows of the item, which may be in another file."""
     for name in names:
         column = codes.frame[name]
         is_blank = column == ""
         column = column.mask(is_blank) if is_blank.any() else column
         if column.isna().any():
-            told = column.groupby(codes.key("item", "task"), sort=False).transform("first")
-            codes.frame = codes.frame.assign(**{name: column.fillna(told)})
+            first = column.groupby(codes.key("item", "task"), sort=False).transform("first")
+            codes.frame = codes.frame.assign(**{name: column.fillna(first)})
     return names

@@ -1,4 +1,4 @@
-"""Which columns of a plain table of results are what."""
+"""Assign roles to the columns of a plain table of results."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
@@ -11,28 +11,28 @@ from surface_consistency.schemas.settings import Settings
 
 
 class ResultColumns(Settings):
-    """Names of columns where a file does not say what they are, and what of it is wanted."""
+    """Names of columns that are not detected from the file, and the requested metrics."""
 
     task: str | None = None
-    """Column of the task; the usual names by default."""
+    """Column of the task; by default one of the usual names."""
 
     model: str | None = None
-    """Column of the model; the usual names by default, else each file is of one model."""
+    """Column of the model; by default one of the usual names, else each file has one model."""
 
     item: Items[str] = ()
-    """Columns that together name an item; the usual names by default."""
+    """Columns that together name an item; by default one of the usual names."""
 
     form: str | None = None
-    """Column of the form in which an item is asked, such as its paraphrase."""
+    """Column of the form of an item, such as a paraphrase."""
 
     repeat: str | None = None
     """Column of the number of a repeat, such as an epoch."""
 
     metric: str | None = None
-    """Column of the metric's name, where a row holds one score of several."""
+    """Column of the metric's name, if each row contains one of several scores."""
 
     score: str | None = None
-    """Column of the score or verdict; the usual names by default."""
+    """Column of the score; by default one of the usual names."""
 
     prediction: str | None = None
     """Column of the answer."""
@@ -41,47 +41,47 @@ class ResultColumns(Settings):
     """Column of the accepted answers: one, a list, or an object of SQuAD, TriviaQA or MKQA."""
 
     reference_separator: str | None = None
-    """What separates several accepted answers in a cell of text, such as "|"."""
+    """Separator of several accepted answers in a cell of text, such as "|"."""
 
     question: str | None = None
     """Column of the question."""
 
     error: str | None = None
-    """Column that says why there is no answer."""
+    """Column of the reason for a missing answer."""
 
     cluster: Items[str] = ()
     """Columns that group items."""
 
     names: Items[str] = ()
-    """Names of the models, one a file; of one table, its columns that hold the models' scores."""
+    """Names of the models, one per file; for one table, its columns with the models' scores."""
 
     metrics: Items[str] = ()
-    """Metrics that are wanted; all by default."""
+    """Requested metrics; all by default."""
 
     filter: str | None = None
-    """Filter of lm-evaluation-harness whose scores are wanted; all by default."""
+    """Requested filter of lm-evaluation-harness; all by default."""
 
 
 class PredictionSettings(Settings):
-    """How predictions are read."""
+    """Settings for reading predictions."""
 
     item: Items[str] = ()
-    """Columns that together hold the id or the text of the question; the usual names by default."""
+    """Columns that together contain the id or the text of the question; by default a usual name."""
 
     prediction: str | None = None
-    """Column of the generated text; the usual names by default."""
+    """Column of the generated text; by default one of the usual names."""
 
     strip_prompt: bool = False
-    """Whether a prompt with which an output begins is cut off it."""
+    """Whether a prompt at the start of an output is removed."""
 
     missing: Literal["drop", "raise", "wrong"] = "drop"
     """Whether a blank or absent prediction is excluded, raises an error, or counts as incorrect."""
 
     in_order: str | None = None
-    """Digest of the questions' texts, if rows that name no question are in their order."""
+    """Digest of the questions' texts, if rows without names are in the order of the questions."""
 
     filter: str | None = None
-    """Filter of samples of lm-evaluation-harness whose text is judged, such as strict-match; the
+    """Filter of samples of lm-evaluation-harness whose text is scored, such as strict-match; the
     unfiltered text by default."""
 
 
@@ -108,24 +108,24 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "question": ("question", "query", "input", "prompt"),
     "error": ERRORS,
 }
-"""Names that columns usually have, the likeliest first."""
+"""Usual names of columns, most likely first."""
 
 ITEMS: Final = tuple(name for name in USUAL["item"] if name not in USUAL["question"])
 """Names of `USUAL["item"]` that are not those of a question."""
 
 UNSURE: Final = ("text", "answer")
-"""Names of `USUAL["prediction"]` that hold the reference in other files: a column of such a name is
-the prediction only where answers are judged."""
+"""Names of `USUAL["prediction"]` that contain the reference in some files: a column of such a name
+is the prediction only if answers are to be scored."""
 
 FACTS: Final = ("fact", "fact_id", "triplet_id")
-"""Names of `USUAL["item"]` that name a fact, about which there may be several questions."""
+"""Names of `USUAL["item"]` for facts, which may have several questions."""
 
 
 class TableColumns(NamedTuple):
-    """Which columns of a plain table are what."""
+    """Roles of the columns of a plain table."""
 
     roles: Mapping[str, str]
-    """Column by role, as far as there is one."""
+    """Column by role, for the roles that have one."""
 
     items: tuple[str, ...]
     """Columns that together name an item."""
@@ -134,20 +134,20 @@ class TableColumns(NamedTuple):
 def table_columns(
     names: Collection[str], given: ResultColumns, source: str, *, for_judging: bool = False
 ) -> TableColumns:
-    """Determine which columns of a plain table are what.
+    """Assign roles to the columns of a plain table.
 
     Args:
         names: The columns that are there.
         given: Those that the user names.
         source: The file, for messages.
-        for_judging: Whether the answers are to be judged: then a column of `UNSURE` may hold them,
-            and no column need name the items.
+        for_judging: Whether the answers are to be scored: then a column of `UNSURE` may contain
+            them, and a column of items is not required.
 
     Returns:
         The columns.
 
     Raises:
-        ColumnNotFoundError: If a named column is not there, or none names the items.
+        ColumnNotFoundError: If a named column is missing, or no column names the items.
     """
     roles: dict[str, str] = {}
     for role, usual in USUAL.items():
@@ -169,12 +169,12 @@ def table_columns(
         mark = next((mark for mark in ";\t|" if mark in only), None)
         remedy = "name it by `item`"
         if mark is not None:
-            remedy = f"cells are parted by {mark!r}: write them with commas (.csv) or tabs (.tsv)"
+            remedy = f"cells separated by {mark!r}: write them with commas (.csv) or tabs (.tsv)"
         elif for_judging:
             return TableColumns(roles, ())
         raise ColumnNotFoundError(
-            f"{source}: no column names the items; looked for "
-            f"{', '.join(map(shown, USUAL['item']))}; saw {first_names(names)}; {remedy}"
+            f"{source}: no column names the items; searched for "
+            f"{', '.join(map(shown, USUAL['item']))}; {remedy}. Columns: {first_names(names)}"
         )
     return TableColumns(roles, (item,))
 
@@ -185,36 +185,36 @@ def need_column(
     """Find a column that a user names.
 
     Args:
-        wanted: Its name, which may differ from the file's in case and separators.
+        wanted: Its name, which may differ from that in the file in case and separators.
         names: The columns that are there.
-        role: What it is named for.
+        role: The argument that names it.
         source: The file, for messages.
-        seen: The columns by the names that the user knows, where these are others.
+        seen: Names of the columns for the message, if they differ from `names`.
 
     Returns:
         The column.
 
     Raises:
-        ColumnNotFoundError: If it is not there.
+        ColumnNotFoundError: If it is missing.
     """
     column = find_column(wanted, names)
     if column is None:
         raise ColumnNotFoundError(
-            f"{source}: no column {shown(wanted)}, named by `{role}`; saw "
+            f"{source}: column {shown(wanted)} of `{role}` not found. Columns: "
             f"{first_names(seen or names)}"
         )
     return column
 
 
 def refuse_nested(names: Iterable[str], nested: Collection[str]) -> None:
-    """Refuse columns whose cells are neither labels nor lists of labels.
+    """Check that cells of columns are labels or lists of labels.
 
     Args:
         names: Columns of groups or clusters.
         nested: The columns that were excluded for this reason.
 
     Raises:
-        DataError: If one of the former is among the latter.
+        DataError: If one of `names` is in `nested`.
     """
     for name in names:
         if column := find_column(name, nested):
@@ -226,13 +226,13 @@ def refuse_nested(names: Iterable[str], nested: Collection[str]) -> None:
 
 
 def need_labels(given: ResultColumns, n_files: int) -> None:
-    """Refuse labels that are not one a file.
+    """Check that there is one label per file.
 
     Raises:
-        DataError: If there are more or fewer.
+        DataError: If their numbers differ.
     """
     if len(given.names) not in (0, n_files):
         raise DataError(
             f"`names` gives {', '.join(given.names)} for {n_files} files or tables; give one name "
-            "for each, in their order"
+            "per file, in their order"
         )

@@ -1,4 +1,4 @@
-"""What a log of inspect_ai says of its whole run: status, reducer of epochs, attempts of a task."""
+"""Metadata of the run in a log of inspect_ai: status, reducer of epochs, attempts of a task."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def status_note(log: Cells, n_samples: int) -> str:
     """Report a run that did not succeed.
 
     Args:
-        log: What the log says of its run.
+        log: The log, with the metadata of its run.
         n_samples: Number of its samples.
 
     Returns:
@@ -39,8 +39,8 @@ def status_note(log: Cells, n_samples: int) -> str:
     n_items, epochs = at(log, "eval.dataset.samples"), at(log, "eval.config.epochs") or 1
     of = f" of {n_items * epochs:,}" if isinstance(n_items, int) else ""
     return (
-        f"the log has the status {shown(status)} and holds {n_samples:,}{of} samples; "
-        "`inspect eval-retry` completes it"
+        f"the log has the status {shown(status)} and contains {n_samples:,}{of} samples; `inspect "
+        "eval-retry` completes it"
     )
 
 
@@ -56,16 +56,16 @@ def reducer_notes(log: Cells) -> Iterator[str]:
     """Report how the epochs of a log are reduced, and by which other reducers the log has scores.
 
     Args:
-        log: What the log says of its run.
+        log: The log, with the metadata of its run.
 
     Yields:
-        Sentences, which hold whether or not a rule scores the answers.
+        Sentences that are true with or without scoring by a rule.
     """
     names, epochs = at(log, "eval.config.epochs_reducer") or [], at(log, "eval.config.epochs") or 1
     used = reducer_of(log) or _MEAN
     if epochs > 1 and used != _MEAN:
         yield (
-            f"the log reduces its {epochs} epochs by {used}, and so are its scores; if a rule "
+            f"the log reduces its {epochs} epochs by {used}, and so do its scores; if a rule "
             "scores the answers, repeats are averaged"
         )
     for other in names if epochs > 1 else ():
@@ -75,7 +75,7 @@ def reducer_notes(log: Cells) -> Iterator[str]:
 
 def _reduced(name: str, scores: np.ndarray) -> float:
     """Reduce the scores of an item by a reducer of inspect_ai; NaN if there are too few."""
-    n, right = len(scores), int((scores >= 1).sum())
+    n, n_correct = len(scores), int((scores >= 1).sum())
     if not n:
         return math.nan
     if name == "max":
@@ -87,12 +87,12 @@ def _reduced(name: str, scores: np.ndarray) -> float:
     kind, _, number = name.rpartition("_")
     k = int(number)
     if kind == "at_least":
-        return float(right >= k)
+        return float(n_correct >= k)
     if n < k:
         return math.nan
     if kind == "pass_at":
-        return 1.0 - math.comb(n - right, k) / math.comb(n, k)
-    return math.comb(right, k) / math.comb(n, k)
+        return 1.0 - math.comb(n - n_correct, k) / math.comb(n, k)
+    return math.comb(n_correct, k) / math.comb(n, k)
 
 
 def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFrame:
@@ -114,7 +114,7 @@ def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFra
     """
     if not reducers:
         return frame
-    _refuse_other_reducers(frame, reducers)
+    _check_reducers(frame, reducers)
     parts = [frame[~frame["file"].isin(list(reducers))]]
     for file, name in reducers.items():
         part = frame[frame["file"] == file].sort_values("repeat", kind="stable")
@@ -125,8 +125,8 @@ def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFra
     return pd.concat(parts).sort_index()
 
 
-def _refuse_other_reducers(frame: pd.DataFrame, reducers: Mapping[str, str]) -> None:
-    """Refuse scores of one metric that are different quantities, such as a mean and a maximum."""
+def _check_reducers(frame: pd.DataFrame, reducers: Mapping[str, str]) -> None:
+    """Check that scores of one metric are the same quantity, not a mean and a maximum."""
     key = ["task", "metric", "file"]
     counts = frame.groupby(key, observed=True)["repeat"].nunique().reset_index()
     first: dict[tuple[str, str], tuple[str, str]] = {}
@@ -138,13 +138,13 @@ def _refuse_other_reducers(frame: pd.DataFrame, reducers: Mapping[str, str]) -> 
         if other[0] != own[0]:
             raise DataError(
                 f"{metric} is the {other[0]} in {other[1]} and the {own[0]} in {file}, which are "
-                "different quantities; score the answers by `rule`, which averages repeats, or set "
-                "log.eval.config.epochs_reducer = ['mean'] in each of the logs"
+                "different quantities; score the answers by `rule`, which averages repeats, or "
+                "set log.eval.config.epochs_reducer = ['mean'] in each of the logs"
             )
 
 
 def _moment(text: str) -> datetime:
-    """Read a time, which is that of UTC if it has no zone."""
+    """Read a time, which is in UTC if it has no time zone."""
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=moment.tzinfo or UTC)
 
@@ -153,7 +153,7 @@ def superseded(logs: Mapping[str, Cells]) -> dict[str, str]:
     """Find the logs that a later attempt of the same task replaces.
 
     Args:
-        logs: What each log says of its run, by file.
+        logs: Metadata of the run of each log, by file.
 
     Returns:
         By file, the file of the newest successful attempt, or of the newest if none succeeded.

@@ -1,7 +1,7 @@
-"""Marks by which the files of tools record a failed request or a failed scorer, as one table.
+"""Table of the values by which files of tools record a failed request or a failed scorer.
 
-An answer that was not given and an answer that was not scored have no score. Fields that hold
-nothing but the message of an error are read by the layouts themselves.
+A missing answer and an unscored answer have no score. Fields that contain only the message of an
+error are read by the layouts.
 """
 
 import re
@@ -24,8 +24,8 @@ KINDS: Final = {
     INVALID: "invalidated samples",
     NO_ANSWER: "missing answers",
 }
-"""Kinds of failures, by which the error of a sample begins, and their plural. An error that begins
-with none of them is the message of a tool."""
+"""Kinds of failures, with which the error of a sample begins, and their plural. An error that does
+not begin with one of them is the message of a tool."""
 
 
 class Mark(NamedTuple):
@@ -41,7 +41,7 @@ class Mark(NamedTuple):
     """Pattern of the whole value, as text."""
 
     kind: str = SCORER
-    """What failed."""
+    """Kind of the failure."""
 
 
 _API: Final = "Failed to obtain answer via API"
@@ -57,20 +57,21 @@ ANSWERS: Final = {
     "No response (bad request).": "simple-evals",
     "$ERROR$": "FastChat",
 }
-"""Beginnings of texts that tools write in place of an answer."""
+"""Beginnings of texts that tools write instead of an answer."""
 
 COMMON: Final = "common_answer"
-"""Column of a frame of results, of texts that are many answers of a model and never correct."""
+"""Column of a frame of results with texts that are frequent answers of a model, but never correct.
+"""
 FEW: Final = 10
-"""Number from which on it is unusual that all scores or answers are equal."""
+"""Minimum number of answers from which equal scores or answers are unusual."""
 MANY: Final = 0.05
-"""Proportion of answers that are missing or one text, above which the finding reports it."""
+"""Proportion of missing or equal answers above which the finding reports them."""
 
 _SAMPLE: Final = 2_000
-"""Answers of a model among which texts that occur often are searched."""
+"""Number of answers of a model in which frequent texts are searched."""
 
 _NAN: Final = ("nan", "NaN", "<NA>", "NaT")
-"""What pandas writes for a missing cell."""
+"""Texts that pandas writes for a missing cell."""
 
 SCORER_ERRORS: Final = ("judge_error", "grader_error", "scorer_error", "parse_error")
 """Columns of tables that record why an answer has no score."""
@@ -78,7 +79,7 @@ ERRORS: Final = ("error", "error_message", "error_msg", "exception", *SCORER_ERR
 """Columns of tables that record a failed request or a failed scorer."""
 
 NO_SCORES: Final = {"bypass": "lm-evaluation-harness with predict_only"}
-"""Metrics that stand for no scoring at all."""
+"""Metrics that mark answers without scoring."""
 
 MARKS: Final = (
     Mark("FastChat", "score", r"-1(\.0)?"),
@@ -128,13 +129,13 @@ def failure_of(tool: str, sample: Cells) -> tuple[str, str] | None:
 
 
 def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
-    """Check whether one of many texts may be one that a tool writes in place of an answer.
+    """Check whether one of many texts may be one that a tool writes instead of an answer.
 
     Args:
-        texts: The texts; a column of text is searched without making Python objects of it.
+        texts: The texts; a column of text is searched without conversion to Python objects.
 
     Returns:
-        Whether a text begins with one of `ANSWERS`, or is that of a missing cell.
+        Whether a text begins with one of `ANSWERS`, or marks a missing cell.
     """
     import pyarrow.compute as pc
 
@@ -144,15 +145,16 @@ def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
 
 
 def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
-    """Take the texts that tools write in place of an answer for missing answers.
+    """Replace the texts that tools write instead of an answer by missing answers.
 
     Args:
         samples: Samples with a column `prediction`, or without one.
 
     Returns:
-        The samples. A text of `ANSWERS` is None, and `error` contains it; so is "nan" and the like,
-        which pandas writes for a missing cell, unless it is an accepted answer. If all texts are
-        such, the column was written from missing cells, and `error` is as it was.
+        The samples. A text of `ANSWERS` is None, and `error` contains it; the same applies to texts
+        such as "nan", which pandas writes for a missing cell, unless they are accepted answers. If
+        all texts are of this kind, the column consisted of missing cells, and `error` is not
+        changed.
     """
     import pandas as pd
 
@@ -165,8 +167,8 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
         if text is not None and (text in _NAN or text.startswith(tuple(ANSWERS)))
     ]
     if "references" in samples:
-        right = samples["references"]
-        rows = [row for row in rows if texts[row] not in map(str.casefold, right.iloc[row])]
+        accepted = samples["references"]
+        rows = [row for row in rows if texts[row] not in map(str.casefold, accepted.iloc[row])]
     if not rows:
         return samples
     errors = samples["error"].tolist() if "error" in samples else [None] * len(texts)
@@ -183,27 +185,27 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def without_scored_answers(errors: "pd.Series", scores: "pd.Series") -> "pd.Series":
-    """Take texts such as "nan" for answers if one of them has a score above 0.
+    """Accept texts such as "nan" as answers if one of them has a score above 0.
 
     Args:
         errors: Errors as of `without_failed_answers`.
         scores: The scores of the same rows.
 
     Returns:
-        The errors, without those of the kind `NO_ANSWER` in this case.
+        The errors; in this case without those of the kind `NO_ANSWER`.
     """
     is_none = errors.str.startswith(NO_ANSWER, na=False)
     return errors.mask(is_none, None) if (scores[is_none] > 0).any() else errors
 
 
 def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Mark the answers of a model that are often the same text, and never correct.
+    """Mark the answers of a model that are a frequent text and never correct.
 
     Args:
         frame: One row per score: model, metric, score and prediction.
 
     Returns:
-        The frame, with the texts in a column `COMMON` if there are any; their scores stay.
+        The frame, with these texts in a column `COMMON` if there are any; their scores are kept.
     """
     import pandas as pd
 
@@ -216,7 +218,7 @@ def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
         return frame
     for model, n in frame["model"].value_counts().items():
         rows = frame.loc[frame["model"] == model, ["prediction", "score"]]
-        # A text that is many answers is in a sample of them, too.
+        # A text that is frequent among the answers is also frequent in a sample of them.
         some = rows.sample(min(n, _SAMPLE), random_state=0)
         counts = some["prediction"].value_counts()
         texts = counts.index[counts > MANY / 2 * len(some)]

@@ -1,4 +1,4 @@
-"""Any result files as one long frame: the reader that comparing, judging and studies share."""
+"""Read result files of any tool as one long frame, for comparisons, scoring and studies."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -33,10 +33,10 @@ from surface_consistency.results.tables import (
     table_part,
     wanted_scores,
 )
-from surface_consistency.results.tools import directions_beside
+from surface_consistency.results.tools import directions_next_to
 from surface_consistency.rows.readers import Row
 
-UNSCORED: Final = "answers without scores, which a rule or judge can give"
+UNSCORED: Final = "answers without scores; score them with a rule or an LLM judge"
 """A note on a file."""
 
 RUNS: Final = "surface-consistency"
@@ -44,52 +44,52 @@ RUNS: Final = "surface-consistency"
 
 _TABLE: Final = "a table"
 _KEPT: Final = ("", "(not kept)")
-"""What is kept of blank and of other answers if the answers are not needed."""
+"""Placeholders of blank and of other answers if the answers are not needed."""
 _BLANK: Final = hashes(pd.Series([""]))[0]
 _TYPED: Final = (".parquet", ".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """Scores and answers of any tools, one row a score."""
+    """Scores and answers of any tools, one row per score."""
 
     frame: pd.DataFrame
-    """One row a score. Always there, in this order: `task`, `model`, `item`, `form` ("" where there
-    is one), `repeat` (0 where there is one), `metric` ("" where the file holds answers alone),
-    `score` (in the metric's own scale; NaN where it is missing), `prediction`, `references` (a
-    tuple), `question`, `error` (None unless there is no answer for its sake), `content` (a uint64
-    hash of what was asked; 0 where the file does not say) and `file`. Further columns of the rows
-    follow by their own names, with "row." before one that is called as one of these. Columns of few
-    values (task, model, form, metric, file) and those that group items are categories."""
+    """One row per score. Columns, in this order: `task`, `model`, `item`, `form` ("" if there is
+    only one), `repeat` (0 if there is only one), `metric` ("" if the file contains only
+    answers), `score` (in the metric's own scale; NaN if it is missing), `prediction`,
+    `references` (a tuple), `question`, `error` (None unless it is the reason for a missing
+    answer), `content` (a uint64 hash of the question; 0 if the file does not contain it) and
+    `file`. Further columns of the rows follow under their own names, with the prefix "row." if
+    the name is one of these. Columns of few values (task, model, form, metric, file) and those
+    that group items are categorical."""
 
     items: npt.NDArray[np.int64]
     """The number of each row's task and item, from 0 in the order of the rows."""
 
     pairs: npt.NDArray[np.int64]
-    """The number of each row's task, item and form, likewise."""
+    """The number of each row's task, item and form, in the same way."""
 
     clusters: tuple[str, ...]
-    """Columns that group items, as far as it is known of a layout or a usual name; the finest
-    first."""
+    """Columns that group items, if known from a layout or a usual name; the finest first."""
 
     is_same_questions: bool
-    """Whether every row tells what was asked, and in the way of all others, so that an item is the
-    same thing for all models."""
+    """Whether every row contains the question, in the same way as all others, so that an item has
+    the same meaning for all models."""
 
     tool: Mapping[str, str]
-    """Who wrote each file."""
+    """The tool that wrote each file."""
 
     higher_is_better: Mapping[str, bool]
-    """Whether higher scores of a metric are better, as far as files of a tool say."""
+    """Whether higher scores of a metric are better, if files of a tool contain this."""
 
     notes: tuple[str, ...]
-    """What was left out, collapsed or taken for something, a sentence each."""
+    """Sentences on excluded, merged and assumed values."""
 
     nested: tuple[str, ...] = ()
     """Columns that are excluded because they contain objects or long lists."""
 
     reducers: Mapping[str, str] = field(default_factory=dict)
-    """By file, how its log reduces the repeats of an item, other than by their mean."""
+    """By file, how its log reduces the repeats of an item, if not by their mean."""
 
 
 def read_results(
@@ -97,28 +97,28 @@ def read_results(
 ) -> Results:
     """Read result files of any tool as one long frame.
 
-    The layout is told by what is in a file and not by its name: see `layouts.LAYOUTS`. Tables are
-    long, one row a score or with a column for each metric, or wide, with a column for each model.
-    CSV, TSV and Parquet are read by columns; all else row by row.
+    The layout is detected from the content of a file, not from its name: see `layouts.LAYOUTS`.
+    Tables are long, with one row per score or one column per metric, or wide, with one column per
+    model. CSV, TSV and Parquet are read by columns; other formats row by row.
 
     Args:
         sources: A file, a folder of them; a frame, a `datasets.Dataset`, rows, or an `EvalLog` of
             inspect_ai; a list of these, or a mapping of names of models to them.
-        columns: Names of columns where a file does not say what they are; None for the usual ones.
-        has_answers: Whether the frame holds the answers, which take most of the memory; if not,
+        columns: Names of columns that are not detected from the file; None for the usual ones.
+        has_answers: Whether the frame contains the answers, which use most of the memory; if not,
             `prediction` is "" for blank answers and "(not kept)" for others.
 
     Returns:
-        The frame, in the order of the files. A model that no file names is called as its file or
-        folder, by what tells those apart.
+        The frame, in the order of the files. A model without a name gets the part of its file or
+        folder name that distinguishes it.
 
     Raises:
-        SourceNotFoundError: If a file is not there.
-        ColumnNotFoundError: If a named column is not there, or none names the items.
-        RecordError: If a row is broken, or a score is none; names file and row.
-        DataError: If a file holds no results, or several columns could be meant; if one item is
-            two things in two files, or a sample stands twice and differs; if a metric or filter
-            that is asked for is not there.
+        SourceNotFoundError: If a file is missing.
+        ColumnNotFoundError: If a named column is missing, or no column names the items.
+        RecordError: If a row is broken, or a score is not valid; names file and row.
+        DataError: If a file contains no results, or several columns match; if one item has two
+            questions in two files, or two rows of a sample differ; if a requested metric or filter
+            is missing.
 
     Examples:
         >>> read_results([{"item": "q1", "model": "a", "correct": 1}]).frame["score"].tolist()
@@ -131,11 +131,11 @@ def read_results(
 def read_inputs(
     inputs: Sequence[Input], given: ResultColumns, *, has_answers: bool = True
 ) -> Results:
-    """Read what `inputs_of` lists.
+    """Read the inputs that `inputs_of` lists.
 
     Args:
         inputs: Files, frames and rows.
-        given: Names of columns where a file does not say what they are.
+        given: Names of columns that are not detected from the file.
         has_answers: As for `read_results`.
 
     Returns:
@@ -168,13 +168,13 @@ def read_inputs(
     del frames, kept
     if given.names and not frame["model"].isin(given.names).any():
         raise DataError(
-            f"{len(given.names)} labels, {', '.join(given.names)}, name neither one file each nor "
-            f"columns of a table; the models are called {first_names(frame['model'].unique())}; "
+            f"{len(given.names)} labels, {', '.join(given.names)}, are neither one per file nor "
+            f"columns of a table; the models are named {first_names(frame['model'].unique())}; "
             "omit `names`"
         )
-    held = checked(frame, reading.read, given, reading.notes)
+    checks = checked(frame, reading.read, given, reading.notes)
     notes = shortened(reading.notes, list(reading.tool))
-    frame = held.frame
+    frame = checks.frame
     if not has_answers:
         hashed = frame["prediction"].fillna(0).to_numpy()
         codes = np.where(hashed == 0, -1, hashed != _BLANK).astype(np.int8)
@@ -183,46 +183,46 @@ def read_inputs(
     reducers = {name: reducer_of(log) for name, log in reading.logs.items()}
     named = {name: reducer for name, reducer in reducers.items() if reducer}
     nested = tuple(dict.fromkeys(name for one in reading.read.values() for name in one.nested))
-    return Results(frame, *held[1:], reading.tool, reading.higher_is_better, notes, nested, named)
+    return Results(frame, *checks[1:], reading.tool, reading.higher_is_better, notes, nested, named)
 
 
 def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
     """Read the answers of one input, one row per sample, unchanged.
 
-    Nothing is held against what other rows or files say, no score is read, and rows need not name
-    an item: who judges the answers knows the questions.
+    Rows are not compared with other rows or files, scores are not read, and rows need not name an
+    item, because the caller has the questions.
 
     Args:
-        one: A file, what `datasets.Dataset.save_to_disk` wrote, or a frame or rows.
-        columns: Names of columns where a file does not say what they are; and the filter of
-            lm-evaluation-harness whose text is the answer, else the answer before any filter.
-        notes: Takes sentences on samples whose answer is uncertain.
+        one: A file, a folder written by `datasets.Dataset.save_to_disk`, or a frame or rows.
+        columns: Names of columns that are not detected from the file; and the filter of
+            lm-evaluation-harness whose text is the answer; by default the answer before any filter.
+        notes: Receives sentences on samples whose answer is uncertain.
 
     Returns:
-        The samples: item ("" where none is named), and as far as they are there, prediction,
-        question, prompt, references, task and further columns.
+        The samples: item ("" if it is not named), and if they exist, prediction, question, prompt,
+        references, task and further columns.
 
     Raises:
-        ColumnNotFoundError: If a named column is not there.
+        ColumnNotFoundError: If a named column is missing.
         RecordError: If a row is broken; names file and line.
-        DataError: If the file holds no rows, or none of the filter.
+        DataError: If the file contains no rows, or no rows of the filter.
     """
     with _boundary(one):
         return _part(one, columns, notes, for_judging=True)[1]
 
 
 def _boundary(one: Input) -> AbstractContextManager[None]:
-    """Name the file of any error of reading a value, as far as no row is known."""
+    """Add the file to any error of reading a value, if the row is not known."""
     is_file = isinstance(one.content, Path)
     return readable(one.name, "a table of results") if is_file else nullcontext()
 
 
 class _NoMetric(DataError):
-    """A file has none of the metrics that are asked for, which another file may have."""
+    """A file has none of the requested metrics, which another file may have."""
 
 
 class _Reading:
-    """What is gathered while files are read one after the other."""
+    """State of reading files one after the other."""
 
     def __init__(self, given: ResultColumns, *, has_answers: bool) -> None:
         self.given = given
@@ -238,14 +238,14 @@ class _Reading:
     def frame(self, one: Input) -> pd.DataFrame:
         """Read one input."""
         tool, part = _part(one, self.given, self.notes)
-        self._refuse_other_ids(one, part)
+        self._check_id_types(one, part)
         scores = wanted_scores(part.scores, self.given)
         if not self.given.metrics and direction(self.given.score or "") != "cost":
             costs = [name for name in scores if direction(name) == "cost"]
             scores = {name: scores[name] for name in scores if name not in costs}
             self.notes += [
-                f"{one.name}: {name} is a cost, which is a score only if `metrics` names it"
-                f"{LEFT_OUT}"
+                f"{one.name}: {name} is a cost, which is read as a score only if `metrics` names "
+                f"it{LEFT_OUT}"
                 for name in costs
             ]
         elif part.scores and not scores:
@@ -258,7 +258,7 @@ class _Reading:
         frame = frame if tool == RUNS else with_common_answers(frame)
         for name in ("question", "references"):
             if _has(frame, name):
-                # What a hundred files repeat is held in memory once.
+                # Texts that occur in many files are stored in memory once.
                 texts = [self._texts.setdefault(text, text) for text in frame[name]]
                 frame[name] = pd.Series(texts, dtype=object)
         if not self._has_answers:
@@ -267,15 +267,15 @@ class _Reading:
             self.logs[one.name] = {**part.log, "label": one.label}
         self.tool[one.name] = tool
         if isinstance(one.content, Path):
-            self.higher_is_better |= directions_beside(one.content)
+            self.higher_is_better |= directions_next_to(one.content)
         tried = [name for name in ("item", "form", "repeat") if getattr(self.given, name)]
         run = str(at(part.log, "eval.eval_id") or "")
         kind = f"{tool}: {_asked_by(part, frame)}"
         self.read[one.name] = Read(kind, part.item, part.columns, tried, run, part.nested)
         return frame
 
-    def _refuse_other_ids(self, one: Input, part: Part) -> None:
-        """Refuse ids that are numbers in one table and texts in another; those of CSV are both."""
+    def _check_id_types(self, one: Input, part: Part) -> None:
+        """Reject ids that are numbers in one table and texts in another; those of CSV are both."""
         is_text_file = isinstance(one.content, Path) and not one.name.endswith(_TYPED)
         if is_text_file or not part.ids:
             return
@@ -291,7 +291,7 @@ class _Reading:
 def _part(
     one: Input, given: ResultColumns, notes: list[str], *, for_judging: bool = False
 ) -> tuple[str, Part]:
-    """Read the samples of one input, and tell who wrote it."""
+    """Read the samples of one input; return the tool that wrote it and the samples."""
     if isinstance(one.content, Path) and is_run(one.content):
         return RUNS, run_part(one.content)
     table, rows = table_or_rows(one)
@@ -304,7 +304,7 @@ def _part(
             )
         table = frame_of([flat.row() for flat in flats], one.name)
     if not len(table):
-        raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
+        raise DataError(f"{one.name} contains no rows, so no results; check how it was written")
     if given.filter is not None:
         raise DataError(
             f"{one.name} is a plain table; `filter` is for samples of lm-evaluation-harness"
@@ -344,7 +344,7 @@ def _frame_rows(frame: pd.DataFrame) -> Iterator[Mapping[str, Any]]:
 
 
 def _asked_by(part: Part, frame: pd.DataFrame) -> str:
-    """Name what a file tells of what was asked."""
+    """Return which content of a file identifies the questions."""
     if part.has_hashes:
         return "hashes"
     has = [name for name in ("question", "references") if _has(frame, name)]
@@ -352,12 +352,12 @@ def _asked_by(part: Part, frame: pd.DataFrame) -> str:
 
 
 def _has(frame: pd.DataFrame, name: str) -> bool:
-    """Tell whether a column says anything."""
+    """Return whether a column exists and has a cell that is not empty."""
     return name in frame and any(cell is not None and cell != () for cell in frame[name])
 
 
 def _hashed_answers(frame: pd.DataFrame) -> np.ndarray:
-    """Hash the answers, to compare doubled rows: blank ones are equal, and 0 is a missing one."""
+    """Hash the answers to compare duplicate rows: blank ones are equal, and a missing one is 0."""
     if "prediction" not in frame:
         return np.zeros(len(frame), dtype=np.uint8)
     hashed = np.zeros(len(frame), dtype=np.uint64)
@@ -369,15 +369,15 @@ def _hashed_answers(frame: pd.DataFrame) -> np.ndarray:
 
 
 def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
-    """Put the scores of samples below each other, one row a score."""
+    """Return the scores of samples in long format, one row per score."""
     samples, scores = part.samples, dict(part.scores)
     if not scores:
-        told = [name for name in ("prediction", "error", UNREAD) if name in samples]
-        if samples[told].isna().all(axis=None):
+        answer_columns = [name for name in ("prediction", "error", UNREAD) if name in samples]
+        if samples[answer_columns].isna().all(axis=None):
             own = [note for note in notes if note.startswith(one.name) and note.endswith(LEFT_OUT)]
             raise DataError(
-                f"{one.name} holds neither scores nor answers; name the column of scores by "
-                "`score`, or one of answers that are not empty by `prediction`; saw "
+                f"{one.name} contains neither scores nor answers; name the column of scores by "
+                "`score`, or one of answers that are not empty by `prediction`. Columns: "
                 f"{first_names(part.columns or list(samples))}{'; '.join(['', *own])}"
             )
         notes.append(f"{one.name}: {UNSCORED}")
@@ -407,15 +407,15 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
 
 
 def _with_model(frame: pd.DataFrame, one: Input, rows: np.ndarray) -> pd.DataFrame:
-    """Add the name of the model; make columns of few values categories."""
+    """Add the name of the model; convert columns of few values to categories."""
     named = frame["model"].fillna("") if "model" in frame else pd.Series("", index=frame.index)
     is_named = (named != "").to_numpy()
     if one.label is not None:
         models = named[is_named].unique()
         if len(models) > 1:
             raise DataError(
-                f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
-                f"{shown(one.label)}, cannot name; omit `names`"
+                f"{one.name} contains {len(models)} models ({first_names(models)}), but `names` "
+                f"gives one label, {shown(one.label)}; omit `names`"
             )
         frame["model"] = constant(one.label, len(frame))
     elif is_named.any() and not is_named.all():
@@ -425,8 +425,8 @@ def _with_model(frame: pd.DataFrame, one: Input, rows: np.ndarray) -> pd.DataFra
         )
     elif one.fallback is None and not is_named.all():
         raise DataError(
-            f"{one.name}: no column names the model of every row; give `names`, one for each of "
-            "the results, or a mapping of names to results, or name the column by `model`"
+            f"{one.name}: no column names the model of every row; give `names`, one per result, or "
+            "a mapping of names to results, or name the column by `model`"
         )
     elif not is_named.any():
         frame["model"] = constant(str(one.fallback), len(frame))

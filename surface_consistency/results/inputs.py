@@ -1,4 +1,4 @@
-"""What is given to the reader of results: files, folders, frames and rows, each with a name."""
+"""Inputs of the reader of results: files, folders, frames and rows, each with a name."""
 
 import os
 from collections import Counter
@@ -37,32 +37,32 @@ class Input(NamedTuple):
     """The file, frame or rows."""
 
     name: str
-    """What it is called in messages and in the frame."""
+    """Its name in messages and in the frame."""
 
     label: str | None
-    """Its model, as the user names it."""
+    """Name of its model that the user gives."""
 
     fallback: str | None
-    """What to call its model where neither user nor file names it; None if it must be named."""
+    """Name of its model if neither user nor file names it; None if it must be named."""
 
     is_optional: bool
-    """Whether it was found in a folder, so that it may hold something else."""
+    """Whether it was found in a folder, so that it may have other content."""
 
 
 def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
-    """List what is to be read.
+    """List the inputs to read.
 
     Args:
         sources: A source, a list of sources, or a mapping of names of models to sources.
-        given: What the user says of it.
+        given: Names of columns and models that the user gives.
 
     Returns:
-        One input a file, in the order given; files of a folder by name.
+        One input per file, in the given order; files of a folder by name.
 
     Raises:
-        SourceNotFoundError: If a path does not exist, or a folder holds no file of results.
-        DataError: If there are other than one label a source, splits instead of rows, or a path is
-            given twice.
+        SourceNotFoundError: If a path does not exist, or a folder contains no file of results.
+        DataError: If the numbers of labels and sources differ, splits are given instead of rows, or
+            a path is given twice.
     """
     if type(sources).__name__ in _SPLITS or (isinstance(sources, Mapping) and not sources):
         raise DataError(
@@ -83,7 +83,7 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
 
 
 def _listed(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
-    """List what one source, or a list of them, holds."""
+    """List the inputs of one source, or of a list of sources."""
     paths = _paths(sources)
     if paths is None:
         return _in_memory(sources, given)
@@ -108,7 +108,7 @@ def _listed(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
 
 
 def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
-    """List frames, rows and logs, and lists of them with files among them."""
+    """List frames, rows and logs, and lists of these and of files."""
     is_list = isinstance(sources, list | tuple) and any(
         isinstance(one, str | os.PathLike | pd.DataFrame | list) or _is_object(one)
         for one in sources
@@ -132,12 +132,12 @@ def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN4
 
 
 def _is_object(source: object) -> bool:
-    """Tell a `datasets.Dataset` and a log of inspect_ai, which are not rows."""
+    """Return whether a source is a `datasets.Dataset` or a log of inspect_ai, not rows."""
     return any(hasattr(source, name) for name in ("with_format", "to_pandas", "model_dump"))
 
 
 def _paths(sources: object) -> list[Path] | None:
-    """Return the paths that are given, if paths are."""
+    """Return the given paths; None if other sources are given."""
     if isinstance(sources, str | os.PathLike):
         return [Path(sources).expanduser()]
     if isinstance(sources, list | tuple) and sources:
@@ -148,7 +148,7 @@ def _paths(sources: object) -> list[Path] | None:
 
 
 def _unwrapped(source: Any) -> pd.DataFrame | Iterable[Mapping[str, Any]]:  # noqa: ANN401
-    """Take a `datasets.Dataset` as the frame that it is, and a log as the row that it is."""
+    """Convert a `datasets.Dataset` to a frame, and a log to a row."""
     if hasattr(source, "model_dump"):
         log = source.model_dump(mode="json")
         return [{name: value for name, value in log.items() if value is not None}]
@@ -158,24 +158,24 @@ def _unwrapped(source: Any) -> pd.DataFrame | Iterable[Mapping[str, Any]]:  # no
         return frame
     if not isinstance(source, Iterable):
         raise TypeError(
-            "results are a path, a frame, a datasets object, rows, a log of inspect_ai, or a list "
-            f"or mapping of these; got {type(source).__name__}"
+            "results must be a path, a frame, a datasets object, rows, a log of inspect_ai, or a "
+            f"list or mapping of these; got {type(source).__name__}"
         )
     return source
 
 
 def memory_rows(rows: Iterable[Mapping[str, Any]], name: str = _ROWS) -> Iterator[Row]:
-    """Number rows in memory.
+    """Number the rows that are in memory.
 
     Args:
         rows: The rows.
-        name: What to call them in messages.
+        name: Their name in messages.
 
     Yields:
         Place and row.
 
     Raises:
-        TypeError: If one is no mapping.
+        TypeError: If one is not a mapping.
     """
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
@@ -184,28 +184,30 @@ def memory_rows(rows: Iterable[Mapping[str, Any]], name: str = _ROWS) -> Iterato
 
 
 def files_of(path: Path) -> list[Path]:
-    """List the files of results that a path names.
+    """List the files of results at a path.
 
     Args:
-        path: A file; a folder that is read as one (a run, a saved `datasets.Dataset`); or a folder
-            of files.
+        path: A file; a folder that is one input (a run, a saved `datasets.Dataset`); or a folder of
+            files.
 
     Returns:
-        The files, by name. Of a folder, without those that hold the texts to another one's scores.
+        The files, by name. Files of a folder that only contain the texts of other files are
+        omitted.
 
     Raises:
-        SourceNotFoundError: If nothing is there, or the folder holds no file of a known kind.
+        SourceNotFoundError: If the path does not exist, or the folder contains no file of a known
+            kind.
     """
     if not path.exists():
         on_hub = "; a file on the hub is named hf://datasets/OWNER/NAME/FILE"
         remedy = on_hub if len(path.parts) == 2 and not path.suffix else ""
-        raise SourceNotFoundError(f"no file or folder {path}; check the path{remedy}")
+        raise SourceNotFoundError(f"file or folder {path} not found; check the path{remedy}")
     if path.is_file() or is_run(path) or any(path.glob("**/state.json")):
         return [path]
     if (path / "scoring.json").is_file() and (path / "targets.parquet").is_file():
         raise SourceNotFoundError(
             f"{path} is the folder of a run, but its manifest.json or verdicts.parquet is missing; "
-            f"restore it, or judge the run again with `surface-consistency score {path}`"
+            f"restore it, or score the run again with `surface-consistency score {path}`"
         )
     known = (*FORMATS, *_ARCHIVES)
     found = sorted(
@@ -222,27 +224,27 @@ def files_of(path: Path) -> list[Path]:
     found = [file for file in found if not _is_beside(file, there)]
     if not found:
         raise SourceNotFoundError(
-            f"{path} holds no file of results; looked for {', '.join(known)} in it and below"
+            f"{path} contains no file of results; searched for {', '.join(known)} in all levels"
         )
     return found
 
 
 def _is_beside(file: Path, there: set[Path]) -> bool:
-    """Tell files whose rows stand with their scores in another one."""
+    """Return whether another file contains the rows of this one with their scores."""
     if file.name in _TEXTS_OF_HELM:
         return file.with_name("per_instance_stats.json") in there
     return file.with_name(f"{file.stem}_result{file.suffix}") in there
 
 
 def path_labels(paths: Sequence[Path]) -> dict[Path, str]:
-    """Name files by what tells their paths apart.
+    """Name files by the parts of their paths that differ.
 
     Args:
         paths: Files or folders.
 
     Returns:
-        By path, the folders that differ, else the words of the name that differ; the name alone
-        where there is one path.
+        By path, the folders that differ, else the words of the name that differ; the file name if
+        there is only one path.
 
     Raises:
         DataError: If a path is given twice.
@@ -274,7 +276,7 @@ def path_labels(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _differing(rows: Sequence[tuple[str, ...]], joint: str = "/") -> list[str]:
-    """Join what is left of words without those that all rows begin and end with."""
+    """Join the words of each row without the common first and last words of all rows."""
     shortest = min(map(len, rows))
     start = next((n for n in range(shortest) if len({row[n] for row in rows}) > 1), shortest)
     rest = [row[start:] for row in rows]

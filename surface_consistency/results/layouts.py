@@ -1,7 +1,7 @@
-"""The layouts of result files, told by what is in a file: a table, one entry a layout.
+"""The layouts of result files, detected from their content: a table with one entry per layout.
 
-`LAYOUTS` is the one place that says how a tool's file is read, for judging its answers and for
-comparing its scores alike.
+`LAYOUTS` defines how the files of each tool are read, both for scoring answers and for comparing
+scores.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,66 +22,66 @@ from surface_consistency.rows.readers import Place, Row
 
 
 class Layout(NamedTuple):
-    """How the rows of a tool, or the one object that its file is, become samples."""
+    """Description of how the rows of a tool, or the one object of its file, are read as samples."""
 
     tool: str
-    """Who writes them, for messages."""
+    """The tool that writes them, for messages."""
 
     columns: str
-    """Columns that every row has, by which the layout is told."""
+    """Columns that every row has, by which the layout is detected."""
 
     parts: str = ""
-    """What becomes what, as `name=path` with a name of `rows.ROLES`, or `name` for a field of that
-    name; a path has a dot between its steps, and the first of several that leads somewhere is taken
-    (`a.b|c`). The first part must be there."""
+    """Paths of the parts, as `name=path` with a name of `rows.ROLES`, or `name` for a field of that
+    name. Steps of a path are separated by dots; of several paths, the first that exists is used
+    (`a.b|c`). The first part must exist."""
 
     scores: str = ""
     """Paths of scores, as `name=path`, or `path.*` for all fields of an object."""
 
     fields: str = ""
-    """Paths of objects whose fields stand beside, such as metadata; "*" is the sample itself."""
+    """Paths of objects whose fields are added, such as metadata; "*" is the sample itself."""
 
     items: str = ""
-    """Path of the list in which the samples stand; none where the row is the sample."""
+    """Path of the list of samples; empty if the row is the sample."""
 
     more_parts: Callable[[Cells, Cells], Cells] | None = None
-    """Gives further parts of a sample; its second argument is the row in which it stands."""
+    """Returns further parts of a sample; its second argument is the row that contains it."""
 
     more_scores: Callable[[Cells, Cells], Cells] | None = None
-    """Gives further scores of a sample, likewise."""
+    """Returns further scores of a sample, with the same arguments."""
 
     more_fields: Callable[[Cells], Cells] | None = None
-    """Gives further fields of a sample."""
+    """Returns further fields of a sample."""
 
     rows: Callable[[Cells, Place], Flats | None] | None = None
-    """Lays a row flat in place of all that, where a mapping does not; None where it is a row of a
-    plain table, after all."""
+    """Converts a row to samples instead of all the above; returns None if it is a row of a plain
+    table."""
 
     whole: Callable[[Iterable[Flat], Path, list[str]], Flats] | None = None
-    """Sees all samples of a file, for what stands in several rows or files; the list takes
-    sentences on what is left out."""
+    """Processes all samples of a file, for content of several rows or files; the list receives
+    sentences on excluded content."""
 
     named: Callable[[Path], Cells] | None = None
-    """Reads `task` and `model` from where the file stands, for samples that do not tell them."""
+    """Reads `task` and `model` from the path of the file, for samples that do not contain them."""
 
     item: str = "id"
-    """The part by which a sample is known."""
+    """The part that identifies a sample."""
 
     versions: str = ""
-    """Versions of the tool whose files were read."""
+    """Versions of the tool whose files were tested."""
 
     def flat(self, row: Cells, place: Place) -> list[Flat] | None:
-        """Lay a row flat.
+        """Convert a row to samples.
 
         Args:
             row: The row.
-            place: Where it stands, for messages.
+            place: Its place, for messages.
 
         Returns:
-            Its samples; None if it is a row of a plain table.
+            The samples; None if it is a row of a plain table.
 
         Raises:
-            KeyError: If it lacks what the layout needs; so may what the layout calls.
+            KeyError: If a required field is missing; functions of the layout may raise it too.
         """
         if self.rows is not None:
             flats = self.rows(row, place)
@@ -90,7 +90,7 @@ class Layout(NamedTuple):
         return [self._sample(sample, row) for sample in samples]
 
     def _sample(self, sample: Cells, row: Cells) -> Flat:
-        """Lay a sample flat."""
+        """Convert one sample."""
         parts = {name: at(sample, path) for name, path in map(_named, self.parts.split())}
         first = next(iter(parts), None)
         if first is not None and parts[first] is None:
@@ -341,37 +341,37 @@ LAYOUTS: Final = (
     Layout("OpenAI's batches", "custom_id response", rows=tools.batch_result),
     Layout("RWKU", "results", rows=unlearning.rwku, versions="of 2024"),
 )
-"""The layouts, the first that fits a row being taken."""
+"""The layouts; the first one that matches a row is used."""
 
 
 def layout_of(columns: Iterable[str]) -> Layout | None:
-    """Tell a layout by the columns of a row.
+    """Detect a layout by the columns of a row.
 
     Args:
         columns: The columns.
 
     Returns:
-        The first layout all of whose columns are there; None for a plain table.
+        The first layout whose columns all exist; None for a plain table.
     """
     return _layout_of(frozenset(columns))
 
 
 @lru_cache(maxsize=1024)
 def _layout_of(columns: frozenset[str]) -> Layout | None:
-    """Tell a layout by the columns of a row, once for rows that have the same."""
+    """Detect a layout by the columns of a row; cached for rows with the same columns."""
     return next((one for one in LAYOUTS if columns.issuperset(one.columns.split())), None)
 
 
 def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
-    """Lay a row flat by a layout.
+    """Convert a row to samples by a layout.
 
     Args:
         layout: The layout.
         row: The row.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
-        Its samples; None if it is a row of a plain table, after all.
+        The samples; None if it is a row of a plain table.
 
     Raises:
         DataError: If it is a summary of a tool, without samples.
@@ -385,7 +385,7 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
 
 
 def _check_types(flat: Flat) -> None:
-    """Refuse lists and objects in place of names, and names of scores that are not texts."""
+    """Check that names are not lists or objects, and that names of scores are texts."""
     for name in ("id", "doc_id", "task", "model", "form", "filter", "doubt"):
         if not isinstance(flat.parts.get(name), str | float | int | None):
             raise TypeError(f"{name} is {shown(flat.parts[name])}")
@@ -397,24 +397,24 @@ def _check_types(flat: Flat) -> None:
 def flat_rows(
     rows: Iterator[Row], file: Path, notes: list[str], given: ResultColumns | None = None
 ) -> tuple[Layout | None, Iterable[Flat]]:
-    """Lay the rows of a file flat by what it holds.
+    """Convert the rows of a file to samples by its content.
 
     Args:
         rows: The rows.
         file: The file, for layouts of several rows or files.
-        notes: Takes sentences on what is left out.
-        given: The columns that the user names, by which one object is a row or holds rows.
+        notes: Receives sentences on excluded content.
+        given: The columns that the user names; they decide if one object is a row or contains rows.
 
     Returns:
         The layout, and the samples; None and the rows as they are for a plain table.
 
     Raises:
-        DataError: If there are no rows, or a summary of a tool without samples.
+        DataError: If the file has no rows, or is a summary of a tool without samples.
         RecordError: If a row is broken; names file and line.
     """
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{file} holds no rows, so no results; check how it was written")
+        raise DataError(f"{file} contains no rows, so no results; check how it was written")
     layout, second = whole_layout(*first), next(rows, None)
     rows = chain([first], () if second is None else [second], rows)
     if layout is None and (second is None or objects.holds_rows(first[1])):
@@ -423,13 +423,13 @@ def flat_rows(
         layout, rows = whole_layout(*first), chain([first], rows)
     if layout is None:
         return None, (Flat({}, {}, {}, dict(row)) for _, row in rows)
-    flats = laid(rows, layout.tool)
+    flats = samples_of(rows, layout.tool)
     whole = layout.whole
     return layout, flats if whole is None else _within(layout.tool, file, whole, flats, notes)
 
 
 def _rows_within(rows: Iterable[Row], given: ResultColumns) -> Iterator[Row]:
-    """Find the rows inside objects."""
+    """Yield the rows inside objects."""
     for place, row in rows:
         with readable(place, "an object with rows"):
             yield from ((place, one) for one in objects.rows_within(row, place, given))
@@ -442,19 +442,19 @@ def _within(
     flats: Flats,
     notes: list[str],
 ) -> Flats:
-    """Pass all samples of a file through the function that the layout has for them."""
+    """Process all samples of a file with the function of the layout."""
     with readable(file, tool):
         yield from whole(flats, file, notes)
 
 
 def whole_layout(place: Place, row: Cells) -> Layout | None:
-    """Tell the layout of a file by its first row; None for a plain table."""
+    """Detect the layout of a file by its first row; None for a plain table."""
     layout = layout_of(row)
     return None if layout is None or flat_samples(layout, row, place) is None else layout
 
 
-def laid(rows: Iterable[Row], tool: str) -> Flats:
-    """Lay the rows of a file flat, all of which are in layouts of one tool.
+def samples_of(rows: Iterable[Row], tool: str) -> Flats:
+    """Convert the rows of a file, which are all in layouts of one tool, to samples.
 
     Args:
         rows: The rows.
@@ -465,23 +465,23 @@ def laid(rows: Iterable[Row], tool: str) -> Flats:
 
     Raises:
         DataError: As for `flat_samples`.
-        RecordError: Likewise, or if a row is in no layout, or in that of another tool.
+        RecordError: As for `flat_samples`, or if a row has no layout, or one of another tool.
     """
     for place, row in rows:
         yield from flat_samples(_need(row, place, tool), row, place) or ()
 
 
 def _need(row: Cells, place: Place, tool: str) -> Layout:
-    """Tell the layout of a row among rows of a tool."""
+    """Return the layout of a row of a tool; raise an error if it differs."""
     layout = layout_of(row)
     if layout is not None and layout.tool != tool:
         raise RecordError(
-            f"{place}: the row is of {layout.tool}, and those before it are of {tool}; give each "
-            "tool's rows as a file of their own"
+            f"{place}: the row is of {layout.tool}, but earlier rows are of {tool}; write the rows "
+            "of each tool to a separate file"
         )
     if layout is None:
         raise RecordError(
-            f"{place}: the row is in no layout of a tool, as those before it are; it has "
-            f"{first_names(list(row))}: restore the file, or leave the row out"
+            f"{place}: the row does not have the layout of earlier rows; its columns are "
+            f"{first_names(list(row))}: restore the file, or remove the row"
         )
     return layout

@@ -1,4 +1,4 @@
-"""Samples of a tool, laid flat, as the samples and scores of one file."""
+"""Convert the samples of a tool to the samples and scores of one file."""
 
 import math
 import re
@@ -22,12 +22,12 @@ from surface_consistency.rows.cells import count_of
 _CHANCE: Final = ("chance", "random")
 _SUMS: Final = ("perplexity", "bits_per_byte", "loglikelihood")
 _PLAIN: Final = (str, int, float, bool, list)
-LEFT_OUT: Final = ", so it is left out"
+LEFT_OUT: Final = ", so it is excluded"
 """End of a note on a metric that has no scores."""
 
 _LETTER: Final = re.compile(r"[A-F][+-]?")
 _GRADES: Final = {"correct": 1.0, "incorrect": 0.0, "not_attempted": 0.0}
-"""Points of the grades of SimpleQA."""
+"""Scores of the grades of SimpleQA."""
 
 
 def samples_part(
@@ -40,25 +40,25 @@ def samples_part(
     *,
     for_judging: bool = False,
 ) -> tables.Part:
-    """Gather the samples of a file of a tool.
+    """Collect the samples of a file of a tool.
 
     Args:
-        flats: The samples, laid flat.
+        flats: The samples.
         layout: Their layout.
-        named: Task and model as the place of the file tells them.
-        given: Names of columns in place of the layout's.
+        named: Task and model from the path of the file.
+        given: Names of columns that replace those of the layout.
         source: The file, for messages.
-        notes: Takes sentences on what is left out.
-        for_judging: Whether the answers are to be judged: as they were before any filter, unless
-            one is named, with the prompts and without scores; samples may name no item.
+        notes: Receives sentences on excluded content.
+        for_judging: Whether the answers are to be scored: they are then read before any filter,
+            unless one is named, with prompts and without scores; samples need not name an item.
 
     Returns:
-        Samples and scores; what is no score is left out and noted.
+        Samples and scores; values that are not scores are excluded and reported.
 
     Raises:
-        DataError: If no sample is there, or none of the filter that is asked for, or a metric that
-            is asked for holds no scores.
-        RecordError: If a sample names no item.
+        DataError: If there are no samples, or none of the requested filter, or a requested metric
+            has no scores.
+        RecordError: If a sample does not name an item.
     """
     rows: list[dict[str, Any]] = []
     raw: dict[str, dict[int, Any]] = {}
@@ -91,7 +91,7 @@ def samples_part(
         if is_raw and flat.parts.get("response") is not None:
             row["prediction"] = flat.parts["response"]
         if isinstance(row["prediction"], tables.Unread):
-            # A frame of rows keeps no kinds of text.
+            # A frame of rows does not keep subclasses of str.
             row |= {tables.UNREAD: row["prediction"], "prediction": None}
         rows.append(row)
     if not rows:
@@ -120,11 +120,11 @@ def samples_part(
 
 
 def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:
-    """Say that no sample is there."""
+    """Describe a file without samples."""
     if given.filter is None:
-        return f"{source} holds no samples; it may be of a run that was stopped"
+        return f"{source} contains no samples; its run may have been interrupted"
     there = f"name one of: {first_names(sorted(filters))}" if filters else "omit `filter`"
-    return f"{source} holds no samples of the filter {shown(given.filter)}; {there}"
+    return f"{source} contains no samples of the filter {shown(given.filter)}; {there}"
 
 
 def _sample(
@@ -136,7 +136,7 @@ def _sample(
     *,
     needs_item: bool,
 ) -> dict[str, Any]:
-    """Lay out what is not scores of one sample."""
+    """Return all fields of one sample except scores."""
     parts = {**named, **{name: cell for name, cell in flat.parts.items() if cell is not None}}
     parts = _named_by_user(parts, flat, given, place)
     item = parts.get("item", parts.get(layout.item))
@@ -188,7 +188,7 @@ _BY_USER: Final = {
 def _named_by_user(
     parts: dict[str, Any], flat: Flat, given: ResultColumns, place: str
 ) -> dict[str, Any]:
-    """Take the parts that the user names from the columns that the user names."""
+    """Replace parts by the columns that the user names."""
     wanted = {role: getattr(given, role) for role in _BY_USER if getattr(given, role) is not None}
     if not wanted and not given.item:
         return parts
@@ -221,18 +221,18 @@ def _by_filter(
 
 
 def _typed(samples: pd.DataFrame) -> pd.DataFrame:
-    """Give the columns their types, and hash what was asked."""
-    told = samples["content"]
-    asked = tables.content_of(samples["question"], samples["references"], len(samples))
-    if told.notna().any():
-        own = tables.hashes(told.fillna("").astype("str"))
-        asked = np.where(told.notna(), np.maximum(own, 1), asked)
+    """Convert the columns to their types, and hash the questions."""
+    hashed = samples["content"]
+    content = tables.content_of(samples["question"], samples["references"], len(samples))
+    if hashed.notna().any():
+        own = tables.hashes(hashed.fillna("").astype("str"))
+        content = np.where(hashed.notna(), np.maximum(own, 1), content)
     texts = {name: samples[name].astype("str") for name in ("item", "task", "form")}
     rest = {
         name: samples[name].astype(object).where(samples[name].notna(), None)
         for name in ("prediction", "question", "error", "model")
     }
-    return samples.assign(**texts, **rest, content=asked)
+    return samples.assign(**texts, **rest, content=content)
 
 
 def _scores(
@@ -243,7 +243,7 @@ def _scores(
     numbers: Sequence[int],
     notes: list[str],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Read the scores as numbers; leave out what is none, and refuse those that are not finite."""
+    """Read the scores as numbers; exclude other values, and reject numbers that are not finite."""
     scores: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     wanted = {*given.metrics, *(() if given.score is None else (given.score,))}
     if given.score is not None:
@@ -253,14 +253,14 @@ def _scores(
     for metric, written in raw.items():
         values, grades = _graded(written)
         if grades:
-            notes.append(f"{source}: metric {shown(metric)} holds grades, which count as {grades}")
+            notes.append(f"{source}: metric {shown(metric)} contains grades, read as {grades}")
         is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
         finite = {row: value for row, value in values.items() if not _is_infinite(value)}
         is_broken = len(finite) < len(values) and _no_score(metric, finite.values()) is None
         if is_broken and (is_wanted or not wanted):
             row = next(row for row in values if row not in finite)
             raise RecordError(
-                f"{source}:{numbers[row]}: metric {shown(metric)} holds {shown(values[row])}, "
+                f"{source}:{numbers[row]}: metric {shown(metric)} contains {shown(values[row])}, "
                 "which is not a finite number; correct it, leave it empty if the answer was not "
                 "scored, or name the other metrics by `metrics`"
             )
@@ -285,7 +285,7 @@ def _scores(
 
 
 def _graded(values: Mapping[int, Any]) -> tuple[Mapping[int, Any], str]:
-    """Read grades in words as numbers; name them, with nothing for other values."""
+    """Read grades in words as numbers, and list them; "" for other values."""
     texts = (text for text in values.values() if not isinstance(text, Failure))
     words = {text for text in texts if isinstance(text, str) and text.strip()}
     read = {word: _GRADES.get(re.sub(r"[ -]", "_", word.strip().casefold())) for word in words}
@@ -296,7 +296,7 @@ def _graded(values: Mapping[int, Any]) -> tuple[Mapping[int, Any], str]:
 
 
 def _unscored(raw: Mapping[str, Mapping[int, Any]], samples: pd.DataFrame) -> list[int]:
-    """List the samples that have no score of any metric: they failed, or nobody scored them."""
+    """List the samples without a score of any metric: they failed, or were not scored."""
     has_score = np.zeros(len(samples), dtype=bool)
     for values in raw.values():
         has_score[list(values)] = True
@@ -314,21 +314,21 @@ def _is_infinite(value: object) -> bool:
 
 
 def _no_score(metric: str, values: Iterable[object]) -> str | None:
-    """Say why the values of a metric are no scores; None where they are."""
+    """Return why the values of a metric are not scores; None if they are."""
     words = metric.casefold().split(",")[0].replace("-", "_")
     if words in NO_SCORES:
-        return f"is written by {NO_SCORES[words]}, which scores nothing"
+        return f"is written by {NO_SCORES[words]} and is not a score"
     if any(word in words.split("_") for word in _CHANCE):
-        return "is what guessing would give, and no score of the model"
+        return "is the chance level, which is not a score of the model"
     if any(name in words for name in _SUMS):
-        return "is a sum of log-probabilities and no score"
+        return "is a sum of log-probabilities, which is not a score"
     for value in values:
         if isinstance(value, list | tuple):
-            return "holds lists, what a metric over all samples takes in, and no scores"
+            return "contains lists, the inputs of a metric over all samples, which are not scores"
         if isinstance(value, Failure):
             continue
         if isinstance(value, str) and _LETTER.fullmatch(value):
-            return f"holds the letter grade {shown(value)}, whose points the file does not give"
+            return f"contains the letter grade {shown(value)}, for which the file has no number"
         if tables.number_of(value) is None:
-            return f"holds {shown(value)}, which is no score"
+            return f"contains {shown(value)}, which is not a score"
     return None

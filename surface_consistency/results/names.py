@@ -1,6 +1,7 @@
-"""What the names of columns and metrics say: contexts, labels, directions and costs.
+"""Infer contexts, labels, directions and costs from the names of columns and metrics.
 
-Names are read by whole words: `lossless` does not contain `loss`, and `valLoss` and `val_loss` do.
+Only complete words are matched: `lossless` does not contain `loss`, but `valLoss` and `val_loss`
+do.
 """
 
 import re
@@ -32,8 +33,8 @@ _CONTEXT: Final = re.compile(
     "(passage|paragraph|context|article|document|story|conversation|dialogue|dialog|video|image"
     f"|cluster){_ID}"
 )
-"""What items share that are asked about one text or picture. A column named `cluster` is declared
-to be one, as in the outcomes of studies."""
+"""Contexts of several items, such as one text or picture. A column named `cluster` always counts as
+one, as in the outcomes of studies."""
 _LABEL: Final = re.compile(
     f"(topic|subject|category|relation|template|difficulty|domain|group|fact|repo|doc){_ID}"
 )
@@ -61,62 +62,62 @@ _OF: Final = re.compile(r" (?:of|under|with|on|in|at|by|for|given|after) ")
 Direction = Literal["higher", "lower", "cost"]
 
 DIRECTIONS: Final = frozenset({"higher_is_better", "lower_is_better"})
-"""Columns that say which scores of the metric of a row are better: true or false."""
+"""Columns with the direction of the metric of a row: true or false."""
 
 
 def is_context(column: str) -> bool:
-    """Tell whether a column names a context that items share, such as `article` or `videoID`."""
+    """Return whether a column is named as a context of items, such as `article` or `videoID`."""
     return _CONTEXT.fullmatch(column.casefold()) is not None
 
 
 def is_label(column: str) -> bool:
-    """Tell whether a column names a usual label of items, such as `topic` or `subject_id`."""
+    """Return whether a column is named as a label of items, such as `topic` or `subject_id`."""
     return _LABEL.fullmatch(column.casefold()) is not None
 
 
 def is_task(label: str) -> bool:
-    """Tell whether a label names a benchmark, or an average over several, and not an item."""
+    """Return whether a label names a benchmark, or an average over several, instead of an item."""
     return _TASK.fullmatch(label) is not None
 
 
 def is_flag(column: str) -> bool:
-    """Tell whether a column names what an item is or is not, such as `is_hard`."""
+    """Return whether a column is named as a flag of items, such as `is_hard`."""
     return _FLAG.search(_words(column)) is not None
 
 
 def is_property(column: str) -> bool:
-    """Tell whether a column names a property of items or requests, such as `turn` or `is_hard`."""
+    """Return whether a column is named as a property of items or requests, such as `turn`."""
     return is_flag(column) or _QUANTITY.search(_words(column)) is not None
 
 
 def is_metric(name: str) -> bool:
-    """Tell whether a name contains a word for a score or an error, such as `judge_score`."""
+    """Return whether a name contains a word for a score or an error, such as `judge_score`."""
     return re.search(rf"\bscores?\b|{_KNOWN.pattern}", _words(name)) is not None
 
 
 def _words(name: str) -> str:
-    """Part a name into its words, without the filter of lm-evaluation-harness."""
+    """Split a name into words, without the filter of lm-evaluation-harness."""
     return " ".join(_WORD.findall(name.partition(",")[0])).casefold()
 
 
 def cluster_names(columns: Iterable[object]) -> list[str]:
-    """List the columns of which a name says that they may group items: contexts and labels."""
+    """List the columns that may group items by their name: contexts and labels."""
     return [name for name in map(str, columns) if is_context(name) or is_label(name)]
 
 
 def direction(metric: str) -> Direction:
-    """Return which scores of a metric are better, as far as its name says.
+    """Return which scores of a metric are better, judging by its name.
 
-    The last word that is known decides, before the first preposition that follows one: in
+    The last known word decides, before the first preposition after a known word: in
     `error_recovery_accuracy` it is accuracy, in `accuracy_loss` and `loss_of_accuracy` loss. A
-    negation at the start turns a loss.
+    negation at the start reverses a loss.
 
     Args:
         metric: Name of the metric, with or without the filter of lm-evaluation-harness.
 
     Returns:
         "lower" for an error or a loss; "cost" for the resources of an answer, such as its latency
-        or tokens, which are not a score and of which less is better; else "higher".
+        or tokens, which are not scores, and for which lower is better; else "higher".
 
     Examples:
         >>> [direction(name) for name in ("WER", "error_recovery_accuracy", "latency_ms")]

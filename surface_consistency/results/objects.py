@@ -1,4 +1,4 @@
-"""Rows inside one JSON object: tables that pandas writes, lists under a name, lists of ids."""
+"""Read rows inside one JSON object: tables of pandas, lists under a name, lists of ids."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _LISTS: Final = (
 _NAMES: Final = [name for names in USUAL.values() for name in names]
 _REMEDY: Final = "write its rows as a list of objects, such as [{'item': 'q1', 'score': 1}]"
 _LABEL: Final = "row_label"
-"""Column of the labels of rows that may be no more than the positions of these."""
+"""Column of the labels of rows that may be only their positions."""
 
 _ERROR: Final = re.compile(r"std_?err|standard_?error|\bci_?(low|high|upper|95)")
 _COUNT: Final = re.compile(r"n|count|total|((n|num|total)_)?(samples|questions|items|examples)")
@@ -27,32 +27,32 @@ _MEAN: Final = ("acc", "accuracy", "exact_match", "em")
 
 
 def holds_rows(row: Cells) -> bool:
-    """Tell an object that names no item, and has a list of objects under a usual name of rows."""
+    """Return whether an object has no item, but a list of objects under a usual name of rows."""
     return bool(_lists(row)) and not _has(_scalars(row), USUAL["item"])
 
 
 def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
-    """Find the rows that one object holds.
+    """Find the rows in one object.
 
     Args:
         row: The object.
-        place: Where it is, for messages.
+        place: Its place, for messages.
         given: The columns that the user names; an object that has them is a row.
 
     Returns:
-        The rows; the object alone if it is a row itself. Model and task of the object hold for rows
-        that name none.
+        The rows; only the object if it is a row. Rows without model and task get those of the
+        object.
 
     Raises:
-        ColumnNotFoundError: If it holds neither, or several lists or layouts could be meant.
-        DataError: If it could be a row, or hold rows; or if it is a summary.
+        ColumnNotFoundError: If it contains neither, or several lists or layouts match.
+        DataError: If it could be a row, or contain rows; or if it is a summary.
     """
     scalars, lists = _scalars(row), _lists(row)
     is_item = _has(scalars, (*given.item, *USUAL["item"]))
     named = filter(None, (given.score, given.prediction))
     is_row = _has(scalars, (*USUAL["score"], *USUAL["prediction"], *named)) and not lists
     if is_item and lists:
-        raise DataError(f"{place} could be one row, or hold rows under {lists[0]}; {_REMEDY}")
+        raise DataError(f"{place} could be one row, or contain rows under {lists[0]}; {_REMEDY}")
     if is_item or (is_row and _has(row, USUAL["item"])):
         return [row]
     is_row = is_row and any(isinstance(row[name], str) for name in scalars)
@@ -62,11 +62,11 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
         _refuse_summary({"": {name: row[name] for name in scalars}, **inner}, place)
     if not rows:
         raise ColumnNotFoundError(
-            f"{place} is one object with the fields {first_names(list(row))}, and it is not "
-            f"certain which are its rows; {_REMEDY}"
+            f"{place} is one object with the fields {first_names(list(row))}, in which no rows are "
+            f"found; {_REMEDY}"
         )
-    told = {name: row[name] for name in (*USUAL["model"], *USUAL["task"]) if name in scalars}
-    return [{**told, **one} for one in rows]
+    context = {name: row[name] for name in (*USUAL["model"], *USUAL["task"]) if name in scalars}
+    return [{**context, **one} for one in rows]
 
 
 def _rows(row: Cells, place: Place, given: ResultColumns) -> list[Cells] | None:
@@ -102,10 +102,10 @@ def _rows(row: Cells, place: Place, given: ResultColumns) -> list[Cells] | None:
 
 
 def _named(rows: Mapping[str, Cells], place: Place, given: ResultColumns) -> list[Cells]:
-    """Take the labels of rows for items if no column names these.
+    """Use the labels of rows as items if no column names the items.
 
-    Labels that are the positions of the rows, as those of a frame are by default, are a column that
-    the user may name.
+    Labels that are the positions of the rows, the default in a frame, become a column that the user
+    may name.
     """
     if any(_has(one, (*given.item, *USUAL["item"])) for one in rows.values()):
         return list(rows.values())
@@ -115,7 +115,7 @@ def _named(rows: Mapping[str, Cells], place: Place, given: ResultColumns) -> lis
 
 
 def _refuse_summary(rows: Mapping[str, Cells], place: Place) -> None:
-    """Refuse scores by task, model or run: the label or another field of a row shows it."""
+    """Reject scores by task, model or run, which are detected from labels and fields."""
     for label, one in rows.items():
         fields = {str(name).partition(",")[0].casefold(): cell for name, cell in one.items()}
         numbers = {n: one for n, one in fields.items() if isinstance(one, int | float)}
@@ -124,47 +124,48 @@ def _refuse_summary(rows: Mapping[str, Cells], place: Place) -> None:
         has_error = any(map(_ERROR.search, fields))
         if has_error or (means and is_mean) or is_task(label):
             raise DataError(
-                f"{place} is a summary ({first_names([*filter(None, [label]), *one])}): it holds "
-                "one score per task, model or run, not one per item; give the file of samples, "
-                f"which lm-eval writes with --log_samples; or, if these are items, {_REMEDY}"
+                f"{place} is a summary ({first_names([*filter(None, [label]), *one])}): it "
+                "contains one score per task, model or run, not one per item; use the file of "
+                "samples, which lm-eval writes with --log_samples; or, if these are items, "
+                f"{_REMEDY}"
             )
 
 
 def _is_label(cell: object) -> bool:
-    """Tell a correctness label, or what stands for a missing one."""
+    """Return whether a value is a correctness label, or marks a missing one."""
     return cell in (0, 1, None) or cell != cell
 
 
 def _scalars(row: Cells) -> list[str]:
-    """List the fields that hold one value."""
+    """List the fields with one value."""
     return [name for name, cell in row.items() if not isinstance(cell, list | dict)]
 
 
 def _lists(row: Cells) -> list[str]:
-    """List the fields that hold objects under a usual name of rows."""
+    """List the fields with objects under a usual name of rows."""
     return [name for name in _LISTS if _is_rows(row.get(name))]
 
 
 def _has(columns: Iterable[object], wanted: Iterable[str]) -> bool:
-    """Tell names of columns that have one of those that are looked for, in any spelling."""
+    """Return whether columns contain one of the wanted names, in any spelling."""
     return not {*map(_folded, columns)}.isdisjoint(map(_folded, wanted))
 
 
 def _folded(name: object) -> str:
-    """Spell a name without case, separators and the filter of lm-evaluation-harness."""
+    """Normalize a name: no case, no separators, no filter of lm-evaluation-harness."""
     return "".join(filter(str.isalnum, str(name).partition(",")[0])).casefold()
 
 
 def _is_rows(cell: object) -> bool:
-    """Tell a list of objects."""
+    """Return whether a value is a list of objects that is not empty."""
     return isinstance(cell, list) and bool(cell) and all(isinstance(one, dict) for one in cell)
 
 
 def swe_bench(row: Cells, place: Place) -> Flats | None:
     """Read the report of a run of SWE-bench, which lists instances by their outcome.
 
-    An empty patch is a blank answer, which is incorrect. An instance whose tests were not run, for
-    an error or since it was not submitted, has no score.
+    An empty patch is a blank answer, which is incorrect. An instance whose tests were not run,
+    because of an error or because it was not submitted, has no score.
     """
     lists = {
         name.removesuffix("_ids"): {*map(str, cell)}
@@ -178,8 +179,8 @@ def swe_bench(row: Cells, place: Place) -> Flats | None:
             raise ValueError(f"{name} is {shown(cell)}, which is not a list of instances")
     if lists.keys().isdisjoint(("unresolved", "completed", "submitted", "generated", "failed")):
         raise DataError(
-            f"{place.source} lists the resolved instances of SWE-bench and not the others, whose "
-            "number is not known; give the report of the run, which has unresolved_ids"
+            f"{place.source} lists only the resolved instances of SWE-bench, so the number of "
+            "others is not known; use the report of the run, which has unresolved_ids"
         )
     errors = {
         one: f"{name.replace('_', ' ')}, as SWE-bench reports"
@@ -202,9 +203,9 @@ def evalplus(row: Cells, place: Place) -> Flats | None:
     flats = []
     for task, solutions in row["eval"].items():
         for repeat, one in enumerate(solutions):
-            told = {name: one.get(f"{name}_status") for name in ("base", "plus")}
-            told["passed"] = one.get("status")
-            scores = {name: _PASSED[status] for name, status in told.items() if status is not None}
+            statuses = {name: one.get(f"{name}_status") for name in ("base", "plus")}
+            statuses["passed"] = one.get("status")
+            scores = {name: _PASSED[end] for name, end in statuses.items() if end is not None}
             if "plus" in scores:
                 scores["plus"] &= scores["base"]
             parts = {"id": task, "repeat": repeat, "prediction": one.get("solution")}

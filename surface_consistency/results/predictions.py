@@ -1,8 +1,8 @@
-"""Answers that are to be judged, and the questions that they belong to.
+"""Read answers that are to be scored, and match them with their questions.
 
-A file is read without knowledge of the questions; `Predictions.match` then finds the row of each
-question. A column is not taken if two could be meant, and a prompt, a blank cell or a namesake is
-not taken for an answer silently.
+A file is read without the questions; `Predictions.match` then finds the row of each question. If
+two columns match a role, an error is raised. Prompts, blank cells and columns of a similar name are
+not used as answers without a warning.
 """
 
 import hashlib
@@ -100,19 +100,19 @@ class Predictions:
     """Fact of each row, if a column names it."""
 
     numbers: list[str] | None
-    """`doc_id` of each row, likewise."""
+    """`doc_id` of each row, if a column has it."""
 
     is_cut: list[bool]
-    """Whether a row's text began with the row's own prompt; with `strip_prompt` it is cut off."""
+    """Whether a row's text began with its own prompt; with `strip_prompt` it is removed."""
 
     unsure: str | None = None
-    """Column of the texts, if its name alone makes it that."""
+    """Column of the texts, if it was chosen only by its name."""
 
     rivals: tuple[str, ...] = ()
     """Other columns of free text."""
 
     is_in_memory: bool = False
-    """Whether the rows are those of a frame or list, not of a file."""
+    """Whether the rows come from a frame or list instead of a file."""
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -167,45 +167,45 @@ class Predictions:
         """
         rows = self._in_order(index) if self.settings.in_order else self._by_names(index)
         if self.unsure is not None and index.answers is not None:
-            self._refuse_references(rows, index.answers)
+            self._check_references(rows, index.answers)
         n_cut = sum(self.is_cut[row] for row in rows if row >= 0)
         if n_cut > _ECHO_SHARE * len(rows) and not self.settings.strip_prompt:
             raise _echo_error(n_cut, len(rows), str(self.path))
         return [None if row < 0 else self.texts[row] for row in rows]
 
-    def _refuse_references(self, rows: list[int], answers: Sequence[Iterable[str]]) -> None:
-        """Refuse texts that are the references themselves, or verdicts."""
-        judged = [
+    def _check_references(self, rows: list[int], answers: Sequence[Iterable[str]]) -> None:
+        """Raise an error if the texts are the references, or correctness labels."""
+        compared = [
             (text.strip(), {answer.strip() for answer in accepted})
             for row, accepted in zip(rows, answers, strict=True)
             if row >= 0 and (text := self.texts[row]) is not None
         ]
-        if len(judged) < _FEW:
+        if len(compared) < _FEW:
             return
-        n_equal = sum(text in accepted for text, accepted in judged)
+        n_equal = sum(text in accepted for text, accepted in compared)
         may_be_reference = find_column(self.unsure or "", UNSURE) is not None or (
             bool(self.rivals) and find_column(self.unsure or "", _SURE) is None
         )
-        if all(text.casefold() in _VERDICTS for text, _ in judged) and not n_equal:
-            what = "hold verdicts alone, such as " + shown(judged[0][0])
-        elif n_equal >= _REFERENCE_SHARE * len(judged) and may_be_reference:
-            what = f"equal a reference in {n_equal:,} of {len(judged):,} questions"
+        if all(text.casefold() in _VERDICTS for text, _ in compared) and not n_equal:
+            what = "are only correctness labels, such as " + shown(compared[0][0])
+        elif n_equal >= _REFERENCE_SHARE * len(compared) and may_be_reference:
+            what = f"equal a reference in {n_equal:,} of {len(compared):,} questions"
         else:
             return
         raise errors.DataError(
-            f"{self.path}: the texts of column {shown(self.unsure)} {what}, so they are hardly "
-            f"what the model wrote; the columns are {first_names(self.columns)}: name the one that "
-            "holds its output by `prediction`, this one too if it does"
+            f"{self.path}: the texts of column {shown(self.unsure)} {what}, so they are probably "
+            f"not the output of the model. Columns: {first_names(self.columns)}. Name the column "
+            "of the output by `prediction`, also if it is this one"
         )
 
     def _in_order(self, index: QuestionIndex) -> list[int]:
-        """Take the rows in the order of the questions, if their digest is right."""
+        """Return the rows in the order of the questions, if their digest is correct."""
         digest = questions_digest(index.questions or index.ids)
         if self.settings.in_order != digest:
             raise errors.DataError(
                 f"in_order={self.settings.in_order!r} is not the digest of these "
-                f"{len(index.ids):,} questions, which is {digest!r}: the predictions are those of "
-                "other questions, or of another order"
+                f"{len(index.ids):,} questions, which is {digest!r}: the predictions are for other "
+                "questions, or in another order"
             )
         if len(self) != len(index.ids):
             raise errors.DataError(
@@ -215,7 +215,7 @@ class Predictions:
         return list(range(len(self)))
 
     def _by_names(self, index: QuestionIndex) -> list[int]:
-        """Find the row of each question, -1 for none."""
+        """Find the row of each question; -1 if there is none."""
         all_names = self.names if any(self.names) else self._other_names(index)
         of_id = {name: place for place, name in enumerate(index.ids)}
         of_text: dict[str, list[int]] = {}
@@ -247,24 +247,24 @@ class Predictions:
                 f"no prediction belongs to a question: {self.path}{log} names questions such as "
                 f"{shown(next(filter(None, all_names))[0])}, but the ids are such as "
                 f"{shown(index.ids[0])}; name {'another' if self.settings.item else 'the'} column "
-                "that holds ids or texts of questions by `item`"
+                "that contains ids or texts of questions by `item`"
             )
         if foreign:
             warnings.warn(
                 f"{len(foreign)} of {len(self)} predictions belong to no question of the data and "
-                f"were left out, the first under {shown(all_names[foreign[0]][:1])} "
+                f"were excluded, the first under {shown(all_names[foreign[0]][:1])} "
                 f"({self.place(foreign[0])})",
                 errors.UnscoredWarning,
                 stacklevel=5,
             )
         rows_of, doubled = [-1] * len(index.ids), set[int]()
         for place, rows in (by_text | by_id).items():
-            said = [row for row in rows if self.texts[row] is not None] or rows
-            other = next((r for r in said if self.texts[r] != self.texts[said[0]]), None)
+            answered = [row for row in rows if self.texts[row] is not None] or rows
+            other = next((r for r in answered if self.texts[r] != self.texts[answered[0]]), None)
             if other is not None:
-                self._refuse_several(said[0], other, shared, index, place)
-            rows_of[place] = said[0]
-            doubled.update(said[1:])
+                self._raise_several(answered[0], other, shared, index, place)
+            rows_of[place] = answered[0]
+            doubled.update(answered[1:])
         # Samples of a tool repeat the answer for each filter.
         if self.columns and (doubled := doubled.difference(rows_of, shared)):
             warnings.warn(
@@ -275,10 +275,10 @@ class Predictions:
             )
         return rows_of
 
-    def _refuse_several(
+    def _raise_several(
         self, first: int, other: int, shared: set[int], index: QuestionIndex, place: int
     ) -> None:
-        """Refuse two rows of one question that differ."""
+        """Raise the error for two different rows of one question."""
         if not shared.isdisjoint((first, other)):
             question = (index.questions or ())[place]
             raise errors.DataError(
@@ -289,13 +289,13 @@ class Predictions:
                 f"`possible_answers`{self._order_remedy(index)}"
             )
         raise errors.RecordError(
-            f"{self.place(other)}: a second prediction for {shown(index.ids[place])}, other than "
-            f"that of {self.place(first)}; keep one of them, name the column of the questions' ids "
-            "by `item`, or one of several filters by `filter`"
+            f"{self.place(other)}: a second prediction for {shown(index.ids[place])}, which "
+            f"differs from that of {self.place(first)}; keep one of them, name the column of the "
+            "questions' ids by `item`, or one of several filters by `filter`"
         )
 
     def _other_names(self, index: QuestionIndex) -> list[tuple[str, ...]]:
-        """Name the rows by the one further column of which every value names a question."""
+        """Name the rows by the only further column whose values all name a question."""
         known = {*index.ids, *(text.strip() for text in index.questions or () if text)}
         values = {
             name: as_text(self.samples[name]).str.strip()
@@ -320,8 +320,8 @@ class Predictions:
             return list(places)
         if self.facts is not None and self.facts[row] and index.facts is not None:
             return [place for place in places if index.facts[place] == self.facts[row]]
-        told: Any = self.samples["references"].iat[row] if "references" in self.samples else ()
-        accepted = {text.strip() for text in told if text.strip()}
+        cell: Any = self.samples["references"].iat[row] if "references" in self.samples else ()
+        accepted = {text.strip() for text in cell if text.strip()}
         if accepted and index.answers is not None:
             answers = index.answers
             return [p for p in places if accepted & {answer.strip() for answer in answers[p]}]
@@ -342,8 +342,8 @@ class Predictions:
     def _nameless(self, index: QuestionIndex | None = None) -> str:
         """Describe a file in which no column names the questions."""
         return (
-            f"{self.path}: no column names the questions; looked for {', '.join(USUAL['item'])}; "
-            f"saw {first_names(self.columns)}; name it by `item`{self._order_remedy(index)}"
+            f"{self.path}: no column names the questions; searched for {', '.join(USUAL['item'])}; "
+            f"name it by `item`{self._order_remedy(index)}. Columns: {first_names(self.columns)}"
         )
 
     def _order_remedy(self, index: QuestionIndex | None) -> str:
@@ -360,7 +360,7 @@ class Predictions:
 
 
 def questions_digest(questions: Iterable[str | None]) -> str:
-    """Name an order of questions, so that predictions without names are not given to others.
+    """Return a digest of an order of questions, so that unnamed predictions are not mismatched.
 
     Args:
         questions: Texts of the questions, in order; None counts as an empty one.
@@ -383,20 +383,20 @@ def answers_only(
     questions: Sequence[str | None] | None,
     settings: PredictionSettings,
 ) -> list[str | None]:
-    """Take prompts off outputs where that is asked, refuse them else, and count blank ones.
+    """Remove prompts from outputs if requested, else reject them, and count blank outputs.
 
     Args:
-        texts: Outputs, one a prompt; None where there is none.
-        questions: Texts of the questions; None where they are not known.
-        settings: What is asked.
+        texts: Outputs, one per prompt; None if there is none.
+        questions: Texts of the questions; None if they are not known.
+        settings: How prompts and missing outputs are treated.
 
     Returns:
         The answers; blank ones are None. If blank ones count as incorrect, these and missing ones
         are "".
 
     Raises:
-        DataError: If a tenth of the outputs or more begin with their question and the prompts are
-            not to be cut off; if an output is blank or None under "raise".
+        DataError: If a tenth of the outputs or more begin with their question and `strip_prompt` is
+            False; if an output is blank or None and `missing` is "raise".
 
     Warns:
         UnscoredWarning: If outputs are blank, or None and counted as incorrect.
@@ -415,7 +415,7 @@ def answers_only(
     if settings.missing == "raise" and n_blank + n_absent:
         raise errors.DataError(
             f"of {len(texts):,} prompts {n_absent:,} have no prediction and {n_blank:,} a blank "
-            "one, and `missing` is raise; add them, or set `missing` to drop or wrong"
+            "one, but `missing` is raise; add them, or set `missing` to drop or wrong"
         )
     if n_blank:
         counted = (
@@ -446,14 +446,13 @@ def read_predictions(
     """Read predictions from a file or rows that `read_results` reads.
 
     A plain table needs a column that names the question and one with the text, by their usual names
-    in any spelling (`columns.USUAL`); without a usual name of the question, the one column is taken
-    that differs in every row and holds ids or texts of questions only. `prediction` and `pred` are
-    the text whatever other columns there are, as in the files of PopQA's script, whose `generation`
-    contains the prompt too; of the other usual names there may be one. Samples of
-    lm-evaluation-harness are matched by `id`, `question_id` or `question` of their document, else
-    by the prompt itself; the text is the first response before any filter, or after `filter`.
-    Results of OpenAI's batches are matched by their `custom_id`. Lone surrogates of a text, which a
-    file in UTF-8 cannot hold, become "?".
+    in any spelling (`columns.USUAL`); without such a name of the question, the only column with
+    distinct ids or texts of questions is used. `prediction` and `pred` are the text regardless of
+    other columns, as in the files of PopQA's script, whose `generation` also contains the prompt;
+    of the other usual names there may be only one. Samples of lm-evaluation-harness are matched by
+    `id`, `question_id` or `question` of their document, else by the prompt itself; the text is the
+    first response before any filter, or after `filter`. Results of OpenAI's batches are matched by
+    their `custom_id`. Lone surrogates of a text, which UTF-8 cannot encode, become "?".
 
     Args:
         source: The file; the folder of a saved `datasets.Dataset`; or a frame, a
@@ -464,14 +463,15 @@ def read_predictions(
         The rows, in the file's order.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        DataError: If the kind of file is unknown, or it holds no rows or no answers.
-        ColumnNotFoundError: If a named column is missing, or no column or several could hold the
+        SourceNotFoundError: If the file does not exist.
+        DataError: If the kind of file is unknown, or it contains no rows or no answers.
+        ColumnNotFoundError: If a named column is missing, or no column or several could contain the
             text.
         RecordError: If a row is broken.
 
     Warns:
-        SurfaceConsistencyWarning: If samples hold several responses, or none is the most probable.
+        SurfaceConsistencyWarning: If samples contain several responses, or several options are
+            equally probable.
     """
     settings = settings or PredictionSettings()
     if isinstance(source, str | os.PathLike):
@@ -492,15 +492,14 @@ def read_predictions(
     samples = part.samples
     if "prediction" not in samples:
         raise errors.ColumnNotFoundError(
-            f"{file}: no column holds the predictions; looked for "
-            f"{', '.join(USUAL['prediction'])}; saw {first_names(part.columns)}; name it by "
-            "`prediction`"
+            f"{file}: no column of predictions; searched for {', '.join(USUAL['prediction'])}; "
+            f"name it by `prediction`. Columns: {first_names(part.columns)}"
         )
     if samples["prediction"].isna().all():
         raise errors.DataError(
-            f"{file} holds no answer; of samples of lm-evaluation-harness only those of generation "
-            "tasks (output_type generate_until) and of choices (multiple_choice) do: "
-            "log-likelihoods of texts are read by the runner stored-scores under "
+            f"{file} contains no answer; of samples of lm-evaluation-harness only those of "
+            "generation tasks (output_type generate_until) and of choices (multiple_choice) "
+            "contain one: log-likelihoods of texts are read by the runner stored-scores under "
             "`read='multiple-choice'`"
         )
     for note in notes:
@@ -535,15 +534,15 @@ def read_predictions(
 def _other_texts(
     part: Part, settings: PredictionSettings, file: Path
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Name the column of the texts, unless the user names it, and other columns of free text."""
+    """Return the column of the texts, unless the user names it, and other columns of free text."""
     if settings.prediction is not None or "prediction" not in part.roles:
         return None, ()
     for kind in (_SURE, USUAL["prediction"][len(_SURE) :]):
         there = [own for name in kind if (own := find_column(name, part.columns)) is not None]
         if len(there) > 1:
             raise errors.ColumnNotFoundError(
-                f"{file}: columns {' and '.join(map(shown, there))} could each hold the "
-                "predictions; name the one that does by `prediction`"
+                f"{file}: columns {' and '.join(map(shown, there))} could each contain the "
+                "predictions; name one of them by `prediction`"
             )
         if there:
             break
@@ -558,15 +557,15 @@ def _other_texts(
     column = part.roles["prediction"]
     if rivals and find_column(column, UNSURE) is not None:
         raise errors.ColumnNotFoundError(
-            f"{file}: column {shown(column)} may hold the reference as well as what the model "
-            f"wrote, and {', '.join(map(shown, rivals))} may be its output too; name the column of "
-            "the output by `prediction`"
+            f"{file}: column {shown(column)} may contain the reference or the output of the model, "
+            f"and {', '.join(map(shown, rivals))} may be its output too; name the column of the "
+            "output by `prediction`"
         )
     return column, tuple(rivals)
 
 
 def _cells(part: Part, *names: str) -> list[str] | None:
-    """Return the cells of the first of some columns that is there as text; None without one."""
+    """Return the cells of the first of some columns that exists, as text; None if none exists."""
     further = [str(name) for name in part.samples if name != "item"]
     for name in names:
         is_item = find_column(name, [part.item]) is not None
@@ -580,7 +579,7 @@ def _cells(part: Part, *names: str) -> list[str] | None:
 def _row_names(part: Part, settings: PredictionSettings, file: Path) -> list[tuple[str, ...]]:
     """Return the names that each row gives to its question, best first.
 
-    A prompt beside other names is replaced by the question that it ends with.
+    A prompt next to other names is replaced by the question at its end.
     """
     usual = [name for name in USUAL["item"] if name not in (*FACTS, _NUMBER, "prompt")]
     if settings.item and settings.item != (_NUMBER,):
@@ -606,10 +605,10 @@ def _row_names(part: Part, settings: PredictionSettings, file: Path) -> list[tup
 
 
 def _echo_end(text: str, question: str) -> int | None:
-    """Tell where an output that begins with its prompt goes on; None where it does not.
+    """Return the position after the prompt in an output that begins with it; None if it does not.
 
-    Before the question may stand nothing, what marks it ("Q:"), or demonstrations that begin with
-    the same mark; after it, what marks the answer.
+    Before the question there may be a mark ("Q:"), or demonstrations that begin with the same mark;
+    after it, the mark of the answer.
     """
     start = text.find(question)
     if start < 0:
@@ -626,9 +625,9 @@ def _echo_end(text: str, question: str) -> int | None:
 
 
 def _echo_error(n_echoes: int, n_texts: int, what: str) -> errors.DataError:
-    """Refuse outputs that begin with their prompts."""
+    """Return the error for outputs that begin with their prompts."""
     return errors.DataError(
         f"{n_echoes:,} of {n_texts:,} outputs of {what} begin with their prompt, which would be "
-        "judged in place of the answer; set strip_prompt=True to cut it off, or name the column of "
-        "the answer alone by `prediction`"
+        "scored instead of the answer; set strip_prompt=True to remove it, or name the column of "
+        "the answer without the prompt by `prediction`"
     )

@@ -29,10 +29,10 @@ def alpaca_eval(row: Cells, place: Place) -> Flats:
 
     A tie is 1.5, or 0 in old files; no preference (null, or -1) is not a score.
     """
-    told = row["preference"]
-    number = None if str(told) in ("None", "", "nan") else float(told)
+    cell = row["preference"]
+    number = None if str(cell) in ("None", "", "nan") else float(cell)
     if number is not None and number not in (-1, 0) and not 1 <= number <= 2:
-        raise RecordError(f"{place}: {shown(told)} is not a preference, which is 1 to 2, 0 or null")
+        raise RecordError(f"{place}: {shown(cell)} is not a preference, which is 1 to 2, 0 or null")
     score = None if number in (None, -1) else (number or 1.5) - 1
     names = (row.get("generator_1") or "reference", row.get("generator_2"))
     yield _battle(row, names, score, (row["output_1"], row["output_2"]))
@@ -40,28 +40,28 @@ def alpaca_eval(row: Cells, place: Place) -> Flats:
 
 def arena(row: Cells, place: Place) -> Flats:
     """Read a battle of an arena: two models, and which of them won."""
-    names, told = (row["model_a"], row["model_b"]), str(row["winner"] or "")
-    score = {str(names[0]): 0.0, str(names[1]): 1.0}.get(told, _SCORES.get(told.casefold()))
-    if score is None and told.casefold() not in ("", "error", "none", "nan"):
-        raise RecordError(f"{place}: the winner {shown(told)} is none of model_a, model_b and tie")
+    names, winner = (row["model_a"], row["model_b"]), str(row["winner"] or "")
+    score = {str(names[0]): 0.0, str(names[1]): 1.0}.get(winner, _SCORES.get(winner.casefold()))
+    if score is None and winner.casefold() not in ("", "error", "none", "nan"):
+        raise RecordError(f"{place}: the winner {shown(winner)} is not model_a, model_b or tie")
     yield _battle(row, names, score, (None, None))
 
 
 def mt_bench(row: Cells, place: Place) -> Flats:
-    """Read a match of MT-bench, which is played twice with the answers in either order.
+    """Read a match of MT-bench, which consists of two games with the answers in both orders.
 
-    As in FastChat's `show_result`, a model wins if it wins both games; a match of which a game has
-    no winner that could be read is not a score.
+    As in FastChat's `show_result`, a model wins if it wins both games; a match with a game without
+    a readable winner is not a score.
     """
     known = {"model_1": "model_a", "model_2": "model_b", "tie": "tie", "error": "error"}
     first, second = known[row["g1_winner"]], known[row["g2_winner"]]
     winner = "error" if "error" in (first, second) else first if first == second else "tie"
-    told = {"model_a": row["model_1"], "model_b": row["model_2"], "winner": winner}
-    return arena({**row, **told}, place)
+    battle = {"model_a": row["model_1"], "model_b": row["model_2"], "winner": winner}
+    return arena({**row, **battle}, place)
 
 
 def _battle(row: Cells, models: Any, score: float | None, texts: Any) -> Flat:  # noqa: ANN401
-    """Lay out a battle of two models by the score of the second one."""
+    """Return a battle of two models with the score of the second one."""
     parts = {"id": at(dict(row), _ITEM), "form": f"turn {row['turn']}" if "turn" in row else ""}
     fields = {name: row[name] for name in ("judge", "annotator", "language") if name in row}
     names = tuple(None if one is None else str(one) for one in models)
@@ -81,7 +81,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     names = list(dict.fromkeys(model for flat in rows for model in flat.fields["models"]))
     if len(names) != 2:
         raise DataError(
-            f"{file} has battles of {len(names)} models; give those of two models as a file"
+            f"{file} has battles of {len(names)} models; use a file with the battles of two models"
         )
     notes.append(
         f"{file}: preference is 1 for a win, 0.5 for a tie and 0 for a loss against the "
@@ -89,13 +89,13 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     )
     for number, flat in enumerate(rows):
         fields, score = dict(flat.fields), flat.scores["preference"]
-        told = dict(zip(fields.pop("models"), fields.pop("texts"), strict=True))
+        text_of = dict(zip(fields.pop("models"), fields.pop("texts"), strict=True))
         item = number if flat.parts["id"] is None else flat.parts["id"]
-        if score is not None and next(iter(told)) == names[1]:
+        if score is not None and next(iter(text_of)) == names[1]:
             score = 1 - score
-        value = Failure(f"{SCORER}: the judge has no preference") if score is None else score
+        value = Failure(f"{SCORER}: the annotator has no preference") if score is None else score
         parts = {**flat.parts, "id": item, "repeat": seen[item, flat.parts["form"]]}
         seen[item, flat.parts["form"]] += 1
         for model, own in ((names[0], 0.5), (names[1], value)):
-            answer = {"model": model, "prediction": told[model]}
+            answer = {"model": model, "prediction": text_of[model]}
             yield Flat({**parts, **answer}, {"preference": own}, fields)

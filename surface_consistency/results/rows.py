@@ -1,4 +1,4 @@
-"""A sample of a tool, laid flat, and the steps by which its parts are found."""
+"""A sample of a tool as parts, scores and fields, and functions that find its parts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,44 +20,44 @@ ROLES: Final = (
     *("id", "task", "model", "form", "repeat", "question", "prompt", "prediction", "target"),
     *("error", "content", "response", "doubt"),
 )
-"""Names of the parts of a sample. `content` tells what was asked: a hash of the tool, or text;
-`response` is the output before a filter made the prediction of it; `doubt` is a sentence on samples
+"""Names of the parts of a sample. `content` identifies the question: a hash of the tool, or text;
+`response` is the output before it was filtered to the prediction; `doubt` is a sentence on samples
 whose answer is uncertain, without its subject."""
 
 
 class Failure(str):
-    """Why a metric has no score of a sample, in place of the score."""
+    """Reason why a metric has no score of a sample, in place of the score."""
 
     __slots__ = ()
 
 
 class Flat(NamedTuple):
-    """What a layout makes of one sample."""
+    """One sample, as read by a layout."""
 
     parts: Cells
     """Its parts by the names in `ROLES`."""
 
     scores: Cells
-    """Its scores by metric, as they stand in the file."""
+    """Its scores by metric, as in the file."""
 
     fields: Cells
     """Its further fields, such as metadata."""
 
     whole: Cells | None = None
-    """The row where it is not made of all these."""
+    """The row, if it is not composed of parts, scores and fields."""
 
     log: Cells | None = None
-    """What the file says of its whole run, of a log of inspect_ai."""
+    """Metadata of the run, from a log of inspect_ai."""
 
     def row(self) -> Cells:
-        """Lay all of it in one row, parts before scores before further fields of a name."""
+        """Return one row; for equal names, parts replace scores, and scores replace fields."""
         if self.whole is not None:
             return self.whole
         return {**self.fields, **self.scores, **self.parts}
 
 
 Flats: TypeAlias = Iterable[Flat]
-"""Samples laid flat."""
+"""Samples of a file."""
 
 _LABELS: Final = 100
 _FAULTS: Final = (
@@ -68,10 +68,10 @@ _FAULTS: Final = (
 
 @contextmanager
 def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
-    """Report any error of reading a value from outside by its file, row and layout.
+    """Report any error of reading an external value with its file, row and layout.
 
-    All functions of layouts run inside this boundary, also those that are generators: it is around
-    the loop that takes what they yield.
+    All functions of layouts run inside this context, also generators: it encloses the loop over
+    their values.
 
     Args:
         place: The file and row.
@@ -80,7 +80,7 @@ def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
 
     Raises:
         RecordError: In place of an error that the values of a file can cause. Errors of this
-            package and of the file system pass.
+            package and of the file system are not replaced.
     """
     try:
         yield
@@ -124,15 +124,15 @@ def is_labels(value: object) -> bool:
 
 
 def at(value: Any, path: str) -> Any:  # noqa: ANN401
-    """Follow a path into lists and objects.
+    """Return the value at a path in lists and objects.
 
     Args:
-        value: Where it starts.
+        value: The outer value.
         path: Names of fields and numbers of items with a dot between them; of several paths with
-            "|" between them, the first that leads somewhere is taken.
+            "|" between them, the first that exists is used.
 
     Returns:
-        What stands there; None where it leads nowhere.
+        The value; None if the path does not exist.
 
     Examples:
         >>> at({"output": {"raw": ["Lima"]}}, "answer|output.raw.0")
@@ -160,7 +160,7 @@ def text_of(content: object) -> str | None:
         content: A text, or a list of parts of which some are text.
 
     Returns:
-        The text; None where it is neither.
+        The text; None if it is neither.
     """
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content if isinstance(part, dict))
@@ -168,12 +168,12 @@ def text_of(content: object) -> str | None:
 
 
 def answer_of(value: object) -> str | None:
-    """Read what a model answered: a text, unchanged, or what contains one text and no other.
+    """Read the answer of a model: a text, unchanged, or a value that contains exactly one text.
 
     Args:
-        value: The text; a list of one text; a list of messages of a chat, which ends with that of
-            the assistant; such a message; or a reply of OpenAI's chats and completions. A number is
-            its digits.
+        value: The text; a list of one text; a list of messages of a chat, the last of them by the
+            assistant; such a message; or a reply of OpenAI's chats and completions. A number is
+            returned as its digits.
 
     Returns:
         The text; None if there is none.
@@ -218,13 +218,14 @@ def answer_of(value: object) -> str | None:
 
 
 def question_of(prompt: str) -> str | None:
-    r"""Take the question off the end of a prompt in the papers' form.
+    r"""Return the question at the end of a prompt in the format of the papers.
 
     Args:
-        prompt: The prompt, which may end with "Q: ... A:", the mark on a line of its own or not.
+        prompt: The prompt, which may end with "Q: ... A:", with the mark on the same or the next
+            line.
 
     Returns:
-        The question; None where the prompt ends otherwise.
+        The question; None if the prompt ends differently.
 
     Examples:
         >>> question_of("Q: Who? A: Cohen\n\nQ: What? A:")

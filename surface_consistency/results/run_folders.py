@@ -1,7 +1,7 @@
-"""Run folders of this package as results: one row per judged question.
+"""Read run folders of this package as results, with one row per scored question.
 
-They are read like the files of any tool, by the names of their files, so that the reader of results
-does not depend on the program that writes them.
+They are read like files of any tool, by the names of their files, so that the reader of results
+does not depend on the code that writes them.
 """
 
 from pathlib import Path
@@ -27,47 +27,47 @@ def is_run(path: Path) -> bool:
 
 
 def run_part(path: Path) -> Part:
-    """Read the verdicts of a run.
+    """Read the correctness labels of a run.
 
     Args:
         path: Its folder.
 
     Returns:
         Its questions by their ids, with study, model, prediction, accepted answers, and the fact
-        and whatever else its plan says of a question; those without a verdict have the reason for
-        an error. The metric is "correct".
+        and other columns of the plan; questions without a label have the reason as their error. The
+        metric is "correct".
 
     Raises:
-        DataError: If the manifest names no study or model, or the folder is of another version.
+        DataError: If the manifest does not name study and model, or the folder has another version.
     """
     file, made, planned = (within(path, name) for name in (_MANIFEST, _VERDICTS, _TARGETS))
     manifest = parse_json(read_document(file), str(file), remedy="copy the run again")
     if not isinstance(manifest, dict) or not {"study", "model"} <= manifest.keys():
-        raise DataError(f"{file} names no study or model, as a manifest does; copy the run again")
+        raise DataError(f"{file} is not a manifest with study and model; copy the run again")
     try:
         check_run_format(manifest.get("schema_version"))
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error
     with open_parquet(made) as outcomes, open_parquet(planned) as targets:
-        verdicts, asked = outcomes.read().to_pandas(), targets.read().to_pandas()
-    asked = asked.drop_duplicates("target_id").set_index("target_id")
-    if len(strange := verdicts["target_id"][~verdicts["target_id"].isin(asked.index)]):
+        verdicts, plan = outcomes.read().to_pandas(), targets.read().to_pandas()
+    plan = plan.drop_duplicates("target_id").set_index("target_id")
+    if len(strange := verdicts["target_id"][~verdicts["target_id"].isin(plan.index)]):
         raise DataError(
-            f"{made}: column 'target_id' has {shown(strange.iloc[0])}, which is no target of "
+            f"{made}: column 'target_id' has {shown(strange.iloc[0])}, which is not a target of "
             f"{planned}; copy the run again"
         )
-    asked = asked.reindex(verdicts["target_id"]).reset_index(drop=True)
+    plan = plan.reindex(verdicts["target_id"]).reset_index(drop=True)
     parts = {
         "item": verdicts["target_id"].astype("str"),
         "prediction": text_or_none(verdicts["prediction"], blank=True),
         "error": text_or_none(verdicts["reason"]),
     }
-    if "question" in asked:
-        parts["question"] = text_or_none(asked["question"])
-    if "references" in asked:
-        parts["references"] = pd.Series([tuple(map(str, one)) for one in asked["references"]])
+    if "question" in plan:
+        parts["question"] = text_or_none(plan["question"])
+    if "references" in plan:
+        parts["references"] = pd.Series([tuple(map(str, one)) for one in plan["references"]])
     content = content_of(parts.get("question"), parts.get("references"), len(verdicts))
-    further = asked.drop(columns=[name for name in _KNOWN if name in asked])
+    further = plan.drop(columns=[name for name in _KNOWN if name in plan])
     samples = pd.DataFrame(parts).assign(
         task=manifest["study"], model=manifest["model"], content=content
     )

@@ -1,4 +1,4 @@
-"""Samples of lm-evaluation-harness, of each of its versions."""
+"""Read samples of all versions of lm-evaluation-harness."""
 
 import hashlib
 import json
@@ -19,27 +19,27 @@ SAMPLE_FIELDS: Final = frozenset(
         *("doc_hash", "prompt_hash", "target_hash"),
     }
 )
-"""Fields of a sample besides its scores."""
+"""Fields of a sample other than scores."""
 
 _WRITTEN_OUT: Final = "_write_out_info"
 _REPLACED: Final = frozenset({"doc", "target", "doc_hash", "prompt_hash", "target_hash"})
-# What stops an answer is joined to the prompt there, so that more may follow the mark.
+# These prompts end with the stop sequence of the answer, so text may follow the mark.
 _ASKED: Final = re.compile(
     r"(?:\A|\n)(?:Q|Question):[ ]?(?P<question>(?:(?!\n(?:Q|Question):).)*?)\s(?P<mark>A|Answer):"
     r"(?P<stops>[^:]{0,40})\Z",
     re.DOTALL,
 )
 _NO_SCORE: Final = re.compile(r"doc_id|prompt_\d+|logit_\d+|truth")
-_SEVERAL: Final = "hold several responses (repeats), of which the first is the answer"
-_TIE: Final = "give several options the greatest log-probability (a tie), so none is the answer"
+_SEVERAL: Final = "contain several responses (repeats), of which the first is used as the answer"
+_TIE: Final = "have several options of equal probability (a tie), so the answer is missing"
 _SAMPLES: Final = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d\d-\d\dT[\d.:-]+")
 
 
 class Option(NamedTuple):
-    """A text whose log-probability a sample of lm-evaluation-harness tells."""
+    """A text whose log-probability a sample of lm-evaluation-harness contains."""
 
     context: str
-    """What stands before it."""
+    """The text before it."""
 
     text: str
     """The text."""
@@ -52,23 +52,23 @@ class Option(NamedTuple):
 
 
 def written_out(row: Cells, place: Place) -> Flats:
-    r"""Lay out flat what lm-eval 0.3 wrote with `--write_out` (`<task>_write_out_info.json`).
+    r"""Read samples that lm-eval 0.3 wrote with `--write_out` (`<task>_write_out_info.json`).
 
-    The number of a document (`doc_id`) is left out: documents were shuffled before they were
-    numbered. Its prompt goes on with what ends an answer, which is cut off behind "A:" or
+    The number of a document (`doc_id`) is dropped, because documents were shuffled before they were
+    numbered. Its prompt ends with the stop sequence of the answer, which is removed after "A:" or
     "Answer:".
 
     Args:
         row: The document: prompt_0, logit_0 (the text, in tasks that generate), truth, and its
             scores as text.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
-        prompt, by which it is known; question, where the prompt ends with one; prediction, target
-        and task.
+        prompt, which identifies the sample; question, if the prompt ends with one; prediction,
+        target and task.
 
     Raises:
-        RecordError: If the document holds log-likelihoods, or no prompt.
+        RecordError: If the document contains log-likelihoods, or no prompt.
 
     Examples:
         >>> row = {"doc_id": 0, "prompt_0": "Q: Who? A: I\n\nQ: What? A:\n", "logit_0": " It"}
@@ -77,12 +77,12 @@ def written_out(row: Cells, place: Place) -> Flats:
     """
     prompt, text = row["prompt_0"], row["logit_0"]
     if not isinstance(prompt, str):
-        raise RecordError(f"{place}: prompt_0 holds no text but {str(prompt)[:60]}")
+        raise RecordError(f"{place}: prompt_0 is {shown(prompt)}, which is not a text")
     if not isinstance(text, str):
         raise RecordError(
-            f"{place}: logit_0 holds no generated text but {str(text)[:60]}; only logs of "
-            "generation tasks (greedy_until) hold one, and this layout does not tell where an "
-            "option begins; run the task in lm-eval 0.4 with --log_samples instead"
+            f"{place}: logit_0 is {shown(text)}, which is not a generated text; only logs of "
+            "generation tasks (greedy_until) contain one, and this layout does not contain the "
+            "start of an option; run the task in lm-eval 0.4 with --log_samples instead"
         )
     flat = {"prompt": prompt, "prediction": text, "target": row.get("truth")}
     question = _ASKED.search(prompt)
@@ -98,20 +98,20 @@ def written_out(row: Cells, place: Place) -> Flats:
 
 
 def harness_sample(row: Cells, place: Place) -> Flats:
-    """Lay a sample of lm-eval 0.4 flat.
+    """Read a sample of lm-eval 0.4.
 
     Args:
         row: The sample.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
-        `doc_id`; its document or the hash of that as its content; its first filtered response, or
-        the most probable of its options, as the prediction; the first response before any filter
-        (`response`); and the document's own fields beside them. As a row it keeps all of its
-        fields, and those of its document (`sample_row`).
+        `doc_id`; the document or its hash as the content; the first filtered response, or the most
+        probable option, as the prediction; the first response before any filter (`response`); and
+        the fields of the document. The row contains all fields of the sample and of the document
+        (`sample_row`).
 
     Raises:
-        RecordError: If its document is no object.
+        RecordError: If its document is not an object.
     """
     whole = sample_row(row, place)
     doc = row["doc"]
@@ -137,20 +137,20 @@ def harness_sample(row: Cells, place: Place) -> Flats:
 
 
 def _hashed(prompt: object) -> str | None:
-    """Hash a prompt as lm-eval does since it writes `prompt_hash`."""
+    """Hash a prompt as versions of lm-eval that write `prompt_hash` do."""
     return None if prompt is None else hashlib.sha256(str(prompt).encode()).hexdigest()
 
 
 def _document_hash(doc: Cells) -> str:
-    """Hash a document as lm-eval does since it writes `doc_hash`."""
+    """Hash a document as versions of lm-eval that write `doc_hash` do."""
     text = json.dumps(doc, indent=2, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _best_option(row: Cells, place: Place) -> dict[str, str | None]:
-    """Tell the chosen and the right option of a sample that compares log-probabilities.
+    """Return the chosen and the correct option of a sample that compares log-probabilities.
 
-    One text alone, or the same text twice, is no choice.
+    A single text, or the same text twice, is not a choice.
     """
     options = sample_options(row, place) or []
     is_choice = 1 < len(options) == len({option.text for option in options})
@@ -170,14 +170,14 @@ def sample_options(row: Cells, place: Place) -> list[Option] | None:
 
     Args:
         row: The sample.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
         Context, text and log-probability of each request; None for a sample of another kind, whose
-        requests are no pairs of texts.
+        requests are not pairs of texts.
 
     Raises:
-        RecordError: If it has not one log-probability a request.
+        RecordError: If the number of log-probabilities differs from that of requests.
     """
     requests = row.get("arguments")
     pairs = [
@@ -191,18 +191,18 @@ def sample_options(row: Cells, place: Place) -> list[Option] | None:
         return None
     responses = row.get("filtered_resps") or row.get("resps")
     if not isinstance(responses, list) or len(responses) != len(pairs):
-        raise RecordError(f"{place}: a sample has as many `resps` as `arguments`")
+        raise RecordError(f"{place}: a sample must have as many `resps` as `arguments`")
     options = []
     for (context, text, *_), response in zip(pairs, responses, strict=True):
-        # Unfiltered responses stand in a list of one each.
-        told = response[0] if isinstance(response, list) and len(response) == 1 else response
-        if not isinstance(told, list) or len(told) != 2:
+        # Each unfiltered response is in a list of length one.
+        pair = response[0] if isinstance(response, list) and len(response) == 1 else response
+        if not isinstance(pair, list) or len(pair) != 2:
             raise RecordError(
-                f"{place}: the response to {shown(text)} is {shown(response)}, and no pair of a "
-                "log-likelihood and whether it is greedy"
+                f"{place}: the response to {shown(text)} is {shown(response)}, which is not a pair "
+                "of a log-likelihood and a truth value (greedy or not)"
             )
-        is_greedy = str(told[1]).casefold() == "true"
-        options.append(Option(context, text, log_probability(told[0], place), is_greedy))
+        is_greedy = str(pair[1]).casefold() == "true"
+        options.append(Option(context, text, log_probability(pair[0], place), is_greedy))
     return options
 
 
@@ -211,13 +211,13 @@ def log_probability(value: object, place: Place) -> float:
 
     Args:
         value: The cell.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
         The number.
 
     Raises:
-        RecordError: If it is none.
+        RecordError: If it is not a number.
     """
     try:
         if not isinstance(value, str) or value.isascii():
@@ -228,41 +228,41 @@ def log_probability(value: object, place: Place) -> float:
 
 
 def sample_row(row: Cells, place: Place) -> dict[str, Any]:
-    """Lay the document of a sample of lm-evaluation-harness beside the sample's own fields.
+    """Merge the document of a sample of lm-evaluation-harness with the fields of the sample.
 
     Args:
         row: The sample.
-        place: Where it stands.
+        place: Its place.
 
     Returns:
-        The sample, and the fields of its document: by their own names, or as "doc.<name>" where
-        the sample has a number, scores or responses of that name.
+        The sample, and the fields of its document: by their own names, or as "doc.<name>" if the
+        sample has a number, scores or responses of that name.
 
     Raises:
-        RecordError: If its document is no object.
+        RecordError: If its document is not an object.
     """
     doc = row["doc"]
     if not isinstance(doc, Mapping):
         raise RecordError(
-            f"{place}: a sample of lm-evaluation-harness has an object in `doc`, got {shown(doc)}"
+            f"{place}: `doc` of lm-evaluation-harness must be an object, got {shown(doc)}"
         )
     own = row.keys() - _REPLACED
     return {**row, **{f"doc.{name}" if name in own else name: doc[name] for name in doc}}
 
 
 def is_sample(row: Cells) -> bool:
-    """Tell samples of lm-evaluation-harness by their fields."""
+    """Return whether a row is a sample of lm-evaluation-harness, by its fields."""
     return "doc" in row and ("resps" in row or "filtered_resps" in row)
 
 
 def refuse_mixed_tasks(files: Iterable[Path]) -> None:
-    """Refuse samples of several tasks of lm-evaluation-harness, which one pattern may name.
+    """Check that samples of lm-evaluation-harness are of one task; a pattern may match several.
 
     Args:
-        files: The files; those under other names pass.
+        files: The files; those with other names are not checked.
 
     Raises:
-        DataError: If their names are those of several tasks; names one file of each.
+        DataError: If their names contain several tasks; names one file of each.
     """
     first: dict[str, Path] = {}
     for file in files:
@@ -272,18 +272,18 @@ def refuse_mixed_tasks(files: Iterable[Path]) -> None:
         raise DataError(
             f"the files are samples of {len(first)} tasks of lm-evaluation-harness: "
             + ", ".join(f"{task} ({file})" for task, file in first.items())
-            + "; give those of one task, as in samples_TASK_20*.jsonl"
+            + "; use those of one task, as in samples_TASK_20*.jsonl"
         )
 
 
 def task_in_name(file: Path) -> str | None:
-    """Name the task of samples by their file.
+    """Read the task of samples from their file name.
 
     Args:
-        file: The file; lm-eval 0.4.3 and later name it samples_<task>_<date>.
+        file: The file, which lm-eval 0.4.3 and later name samples_<task>_<date>.
 
     Returns:
-        The task; None where the name is another.
+        The task; None if the name has another form.
     """
     name = _SAMPLES.fullmatch(Path(file.name.removesuffix(".gz")).stem)
     return None if name is None else name["task"]

@@ -1,4 +1,4 @@
-"""Plain tables of results, read by columns: long, or with a column for each model."""
+"""Read plain tables of results by columns, in long format or with one column per model."""
 
 import math
 from codecs import BOM_UTF8
@@ -51,7 +51,7 @@ _NO_ERRORS: Final = frozenset(
     {"none", "null", "nan", "false", "0", "0.0", "[]", "{}", "()", "-", "n/a", "na", "n", "no"}
     | {"ok", "no error", "no_error", "no exception", "passed", "success", "undefined"}
 )
-"""Cells of a column of errors that record none."""
+"""Cells of a column of errors that do not record an error."""
 
 _QUOTE: Final = ord('"')
 _PIECE: Final = 2**24
@@ -63,22 +63,22 @@ _SPARSEST: Final = 4
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _ANSWER_ENDS: Final = ("1", "2", "tool_calls", "function_call")
-"""Ends of replies that a table may have next to an answer: STOP and MAX_TOKENS as numbers of
-Gemini, and calls of tools."""
+"""Finish reasons that a table may have next to an answer: STOP and MAX_TOKENS as numbers of Gemini,
+and tool calls."""
 
 JOINED: Final = " | "
-"""What stands between the parts of an item that is named by several columns."""
+"""Separator of the parts of an item that is named by several columns."""
 
 
 Scores: TypeAlias = Mapping[str, tuple[np.ndarray, np.ndarray]]
-"""By metric, numbers of the rows that have a score, and the scores."""
+"""By metric, the numbers of the rows that have a score, and the scores."""
 
 
 class Part(NamedTuple):
     """The samples of one file."""
 
     samples: pd.DataFrame
-    """One row a sample: what is not its scores."""
+    """One row per sample: all columns except scores."""
 
     scores: Scores
     """Their scores."""
@@ -87,19 +87,19 @@ class Part(NamedTuple):
     """Whether `content` is the tool's own hash."""
 
     failures: Mapping[str, Mapping[int, str]] = MappingProxyType({})
-    """By metric, why a row has no score of it."""
+    """By metric, the reasons of rows without a score."""
 
     columns: Sequence[str] = ()
     """Columns of the file, of a plain table."""
 
     item: str = "item"
-    """What the file calls an item."""
+    """Name of an item in the file."""
 
     roles: Mapping[str, str] = MappingProxyType({})
     """Column by role, of a plain table."""
 
     log: Cells | None = None
-    """What the file says of its whole run; see `Flat`."""
+    """Metadata of the run in the file; see `Flat`."""
 
     nested: Collection[str] = ()
     """Columns that are excluded because they contain objects or long lists."""
@@ -109,7 +109,7 @@ class Part(NamedTuple):
 
 
 def frame_of(rows: Sequence[Cells], source: str) -> pd.DataFrame:
-    """Make a frame of the rows of a file; lone surrogates, which UTF-8 cannot hold, become "?"."""
+    """Make a frame of the rows of a file; lone surrogates, invalid in UTF-8, become "?"."""
     names: set[str] = set()
     for row in rows:
         if not row.keys() <= names:
@@ -117,10 +117,10 @@ def frame_of(rows: Sequence[Cells], source: str) -> pd.DataFrame:
     check_columns(names, f"{source}: the rows together")
     if len(rows) * len(names) > max(_MOST_CELLS, _SPARSEST * sum(map(len, rows))):
         raise DataError(
-            f"{source}: the {len(rows):,} rows have {len(names):,} different columns in all, and "
-            f"most cells of their table would be empty; the maximum is {_MOST_CELLS:,} cells. "
-            "Remove the columns that are not needed, or split the file into files whose rows have "
-            "the same columns"
+            f"{source}: the {len(rows):,} rows have {len(names):,} different columns, and most "
+            f"cells of their table would be empty; the maximum is {_MOST_CELLS:,} cells. Remove "
+            "the columns that are not needed, or split the file into files whose rows have the "
+            "same columns"
         )
     try:
         return pd.DataFrame(rows)
@@ -129,14 +129,14 @@ def frame_of(rows: Sequence[Cells], source: str) -> pd.DataFrame:
 
 
 def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:
-    """Keep the scores of the metrics that are asked for.
+    """Keep the scores of the requested metrics.
 
     Args:
         scores: By metric.
-        given: Whose `metrics` are names of metrics, with or without the filter behind a comma.
+        given: Its `metrics` are names of metrics, with or without a filter after a comma.
 
     Returns:
-        Those; all where none is named.
+        The scores of these metrics; all if `metrics` is empty.
     """
     wanted = given.metrics
     return {
@@ -153,8 +153,8 @@ def read_table(file: Path) -> pd.DataFrame | None:
         file: A CSV, TSV or Parquet file; those of text may be packed (.gz).
 
     Returns:
-        The table; None where it is another kind of file, or one that only reading by rows can
-        name the fault of.
+        The table; None if it is another kind of file, or one whose error only the reader by rows
+        can locate.
     """
     import pyarrow as pa
 
@@ -182,7 +182,7 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
     from pyarrow import csv
 
     _, first = next(iter(FORMATS[suffix](file)), (0, {}))
-    # Threads of pyarrow that read a file of Python can keep the process from ending.
+    # Threads of pyarrow that read a Python file object can prevent the process from ending.
     if (packed := packed_text(file)) is None:
         source = pa.memory_map(str(file)).read_buffer()
     else:
@@ -198,7 +198,7 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
         ),
     )
     if table.column_names != list(first):
-        # A header that is written in several ways is known to the reader by rows alone.
+        # Only the reader by rows handles a header with duplicate or unusual names.
         return frame_of([row for _, row in FORMATS[suffix](file)], str(file))
     frame: pd.DataFrame = table.to_pandas()
     return frame
@@ -233,19 +233,19 @@ def table_part(
 
     Args:
         frame: The table.
-        given: What the user says of its columns.
+        given: Names of columns that the user gives.
         source: The file, for messages.
-        notes: Takes sentences on what was taken for what.
-        for_judging: Whether the answers are to be judged, so that scores are not read; the column
-            "prompt" is then kept under its name, even if it is the question as well.
+        notes: Receives sentences on assumed roles of columns.
+        for_judging: Whether the answers are to be scored, so that scores are not read; the column
+            "prompt" is then kept under its name, even if it is also the question.
 
     Returns:
         The samples.
 
     Raises:
-        ColumnNotFoundError: If a named column is not there, or none names the items.
-        DataError: If several columns could be scores, and nobody says which are.
-        RecordError: If a score is none; names the row.
+        ColumnNotFoundError: If a named column is missing, or no column names the items.
+        DataError: If several columns could be scores, and `metrics` and `names` are not given.
+        RecordError: If a score is not valid; names the row.
     """
     names = [str(name) for name in frame.columns]
     check_columns(names, source)
@@ -274,11 +274,11 @@ COLUMNS: Final = (
     *("task", "model", "item", "form", "repeat", "metric", "score", "prediction", "references"),
     *("question", "error", "content", "file"),
 )
-"""Columns of the frame that are always there, in this order."""
+"""Columns that the frame always has, in this order."""
 
 
 class _Table(NamedTuple):
-    """A plain table and what its columns are."""
+    """A plain table and the roles of its columns."""
 
     frame: pd.DataFrame
     columns: TableColumns
@@ -287,7 +287,7 @@ class _Table(NamedTuple):
     for_judging: bool
 
     def models(self, notes: list[str]) -> list[str]:
-        """Name the columns that are a model each; none in a long table."""
+        """Return the columns of which each is a model; empty for a long table."""
         roles, given = self.columns.roles, self.given
         if "model" in roles or given.score or given.metrics:
             return []
@@ -299,22 +299,22 @@ class _Table(NamedTuple):
         columns = self._candidates()
         if len(columns) < 2 or direction(columns[0]) == "cost":
             return []
-        if not all(_is_verdict(self.frame[name]) for name in columns):
+        if not all(_is_binary(self.frame[name]) for name in columns):
             raise self._several(columns)
         if flags := list(filter(is_flag, columns)):
             raise DataError(
-                f"{self.source}: columns {first_names(columns)} hold verdicts, but "
+                f"{self.source}: columns {first_names(columns)} contain only 0 and 1, but "
                 f"{first_names(flags)} may be a property of the items; name the columns of models "
                 "by `names`"
             )
         notes.append(
-            f"{self.source}: columns {first_names(columns)} hold verdicts and are taken for a "
-            "model each"
+            f"{self.source}: columns {first_names(columns)} contain only 0 and 1; each is read as "
+            "one model"
         )
         return columns
 
     def metrics(self, notes: list[str]) -> list[str]:
-        """Name the columns that hold scores in a long table; costs if there are no others."""
+        """Return the columns of scores of a long table; costs if it has no others."""
         roles, given = self.columns.roles, self.given
         if "score" in roles and (given.score or "metric" in roles):
             return [roles["score"]]
@@ -340,15 +340,15 @@ class _Table(NamedTuple):
                 "a property of the items; name the column of scores by `score`, or that of the "
                 "answers by `prediction`"
             )
-        notes.append(f"{self.source}: column {shown(name)} is taken for the score")
+        notes.append(f"{self.source}: column {shown(name)} is read as the score")
         return candidates
 
     def _several(self, columns: Sequence[str]) -> DataError:
-        """Make the error on several columns that could be scores."""
+        """Return the error on several columns that could be scores."""
         models = "" if "model" in self.columns.roles else ", or, if each is a model, by `names`"
         return DataError(
-            f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
-            f"are metrics by `metrics`{models}"
+            f"{self.source}: columns {first_names(columns)} could each contain scores; name those "
+            f"that are metrics by `metrics`{models}"
         )
 
     @property
@@ -357,26 +357,26 @@ class _Table(NamedTuple):
         return list(map(str, self.frame.columns))
 
     def _candidates(self) -> list[str]:
-        """Name the columns of numbers that are nothing else; costs if there are no others."""
+        """Return the columns of numbers without another role; costs if it has no others."""
         taken = {*self.columns.roles.values(), *self.columns.items, *self.given.cluster}
         taken |= DIRECTIONS
         free = [name for name in self.names if name not in taken and _is_number(self.frame[name])]
         return [name for name in free if direction(name) != "cost"] or free
 
     def numbers(self, name: str) -> np.ndarray:
-        """Read a column of scores; refuse a cell that is not a score by its row."""
+        """Read a column of scores; raise an error with the row of a cell that is not a score."""
         values, is_broken = _as_numbers(self.frame[name])
         if is_broken.any():
             row = int(np.argmax(is_broken))
             raise RecordError(
-                f"{self.source}: row {row + 1:,} of column {shown(name)} holds "
+                f"{self.source}: row {row + 1:,} of column {shown(name)} contains "
                 f"{shown(self.frame[name].iloc[row])}, which is not a score: a finite number in "
                 "the digits 0 to 9, true or false, or an empty cell if the answer was not scored"
             )
         return values
 
     def long(self, notes: list[str]) -> Part:
-        """Read a row a score, or a column for each metric."""
+        """Read a table with one row per score, or one column per metric."""
         samples, metrics = self.samples(notes), self.metrics(notes)
         rows = np.arange(len(self.frame))
         if "metric" not in self.columns.roles or not metrics:
@@ -387,14 +387,14 @@ class _Table(NamedTuple):
         return Part(samples, {name: (rows[of], scores[of]) for name, of in is_of.items()})
 
     def wide(self, models: Sequence[str], notes: list[str]) -> Part:
-        """Put the columns of models below each other."""
+        """Concatenate the columns of models."""
         samples = self.samples(notes, models)
         whole = pd.concat([samples.assign(model=name) for name in models], ignore_index=True)
         scores = np.concatenate([self.numbers(name) for name in models])
         return Part(whole, {"score": (np.arange(len(whole)), scores)})
 
     def items(self) -> pd.Series:
-        """Name the items; refuse rows that name none."""
+        """Return the names of the items; raise an error for rows without one."""
         if not self.columns.items:
             return pd.Series("", index=self.frame.index, dtype="str")
         first, *others = self.columns.items
@@ -404,13 +404,13 @@ class _Table(NamedTuple):
         is_blank = (item == "").to_numpy()
         if is_blank.any() and not self.for_judging:
             raise RecordError(
-                f"{self.source}: row {int(np.argmax(is_blank)) + 1:,} names no item in column "
+                f"{self.source}: row {int(np.argmax(is_blank)) + 1:,} has no item in column "
                 f"{shown(first)}; fill it, or name another column by `item`"
             )
         return item
 
     def names_in(self, name: str, role: str) -> pd.Series:
-        """Read a column of names as text; refuse lists and objects by row."""
+        """Read a column of names as text; raise an error with the row of a list or an object."""
         cells = self.frame[name]
         if (row := nested_row(cells)) is not None:
             raise RecordError(
@@ -421,7 +421,7 @@ class _Table(NamedTuple):
         return as_text(cells)
 
     def ids(self) -> str:
-        """Tell numbers from texts; refuse ids that are both, such as 1 and "1"."""
+        """Return whether ids are numbers or texts; reject ids that are both, such as 1 and "1"."""
         (name,) = self.columns.items
         column = self.frame[name]
         if pd.api.types.is_numeric_dtype(column):
@@ -439,7 +439,7 @@ class _Table(NamedTuple):
         return "texts"
 
     def samples(self, notes: list[str], models: Iterable[str] = ()) -> pd.DataFrame:
-        """Lay out what is not scores."""
+        """Return all columns except scores."""
         frame, (roles, items) = self.frame, self.columns
         for role in {*roles} & {"task", "model", "form", "repeat"}:
             self.names_in(roles[role], role)
@@ -487,7 +487,7 @@ class _Table(NamedTuple):
         return cells.dtype == object and not all(map(is_labels, cells))
 
     def errors(self, notes: list[str]) -> Iterator[pd.Series]:
-        """Read the columns of errors, other than one of scores, or one that is 1 less the score."""
+        """Read the columns of errors, except those that are scores, or 1 minus the score."""
         score = self.columns.roles.get("score")
         taken = {score, *self.given.metrics}
         usual = ERRORS if self.given.error is None else (self.columns.roles["error"],)
@@ -508,7 +508,7 @@ class _Table(NamedTuple):
             yield messages.mask(is_scorer, f"{SCORER}: " + messages)
 
     def _may_have_failed(self) -> bool:
-        """Search the answers of a table for those that stand for a failure."""
+        """Return whether the answers of a table may contain texts that mark a failure."""
         import pyarrow as pa
 
         role = self.columns.roles.get("prediction")
@@ -520,17 +520,17 @@ class _Table(NamedTuple):
 def plain_metric(
     schema: pd.DataFrame, columns: TableColumns, given: ResultColumns, source: str
 ) -> str | None:
-    """Name the column of scores of a long table by the types of its columns.
+    """Find the column of scores of a long table by the types of its columns.
 
     Args:
         schema: The table without its rows.
-        columns: Which of its columns are what.
-        given: What the user says of its columns.
+        columns: Roles of its columns.
+        given: Names of columns that the user gives.
         source: The file, for messages.
 
     Returns:
-        The column; None if there may be several, if columns may be models, or only the cells can
-        answer that.
+        The column; None if there may be several, if columns may be models, or if the cells are
+        needed to decide.
     """
     table = _Table(schema, columns, given, source, for_judging=False)
     usual = [find_column(name, table.names) for name in (*USUAL["score"], given.score or "")]
@@ -544,20 +544,20 @@ def plain_metric(
 
 
 def further_name(name: str) -> str:
-    """Name a further column, other than those that are always there."""
+    """Return the name of a further column, which differs from those of `COLUMNS`."""
     return f"row.{name}" if name in COLUMNS else name
 
 
 def content_of(question: pd.Series | None, references: pd.Series | None, n_rows: int) -> np.ndarray:
-    """Hash what was asked, so that other questions under one name are seen.
+    """Hash the questions, so that different questions with one name are detected.
 
     Args:
-        question: Questions; None where the file has none.
-        references: Tuples of accepted answers, likewise.
+        question: Questions; None if the file has none.
+        references: Tuples of accepted answers; None if the file has none.
         n_rows: Rows of the file.
 
     Returns:
-        A uint64 a row, the same on every machine; 0 where neither is there.
+        One uint64 per row, the same on every machine; 0 if both are missing.
     """
     total = np.zeros(n_rows, dtype=np.uint64)
     there = np.zeros(n_rows, dtype=bool)
@@ -591,7 +591,7 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
 
     Args:
         column: Any values.
-        blank: Whether an empty cell is text, as it may be of an answer, and not None.
+        blank: Whether an empty cell is read as text instead of None, as for answers.
 
     Returns:
         Texts and None.
@@ -602,23 +602,23 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
 
 
 class Unread(str):
-    """The text of a cell that is not understood as references or an answer: no rule uses it."""
+    """The text of a cell that is not readable as references or an answer; no rule uses it."""
 
     __slots__ = ()
 
 
 UNREAD: Final = "unread_prediction"
-"""Column of the predictions that are not understood, which are there only if some are."""
+"""Column of the unreadable predictions, which exists only if there are any."""
 
 
 def read_answer(value: object) -> str | None:
-    """Read an answer, which scores may make unnecessary.
+    """Read an answer; if it is not readable, no error is raised, because scores may suffice.
 
     Args:
         value: The cell.
 
     Returns:
-        The answer, None if there is none; an `Unread` if the cell is not understood.
+        The answer, None if there is none; an `Unread` if the cell is not readable.
     """
     try:
         return answer_of(value)
@@ -629,19 +629,19 @@ def read_answer(value: object) -> str | None:
 def without_unread(
     samples: pd.DataFrame, source: str, notes: list[str], *, for_judging: bool
 ) -> pd.DataFrame:
-    """Move the predictions that are not understood to a column of their own, and report them.
+    """Move the unreadable predictions to a separate column, and report them.
 
     Args:
         samples: Samples.
         source: The file, for the message.
-        notes: Takes the sentence.
+        notes: Receives the sentence.
         for_judging: Whether the answers are needed.
 
     Returns:
         The samples, with the column `UNREAD` if there are any.
 
     Raises:
-        RecordError: If they are needed.
+        RecordError: If there are any and the answers are needed.
     """
     if UNREAD not in samples:
         texts = samples.get("prediction", pd.Series(dtype=object))
@@ -677,7 +677,7 @@ def _is_complement(errors: pd.Series, scores: pd.Series) -> bool:
     """Check whether a column of errors is 1 for each incorrect answer, and 0 for the others."""
     (values, is_text), (labels, is_other) = _as_numbers(errors), _as_numbers(scores)
     is_opposite = not (is_text | is_other).any() and bool((values == 1.0 - labels).all())
-    # Without both values, all requests may have failed.
+    # If only one value occurs, all requests may have failed.
     return is_opposite and {*values} == {0.0, 1.0}
 
 
@@ -687,7 +687,7 @@ def is_answered(answers: pd.Series) -> pd.Series:
 
 
 def unread_problem(texts: pd.Series) -> str:
-    """Describe the predictions that are not understood, of a column `UNREAD`."""
+    """Describe the unreadable predictions of a column `UNREAD`."""
     unread = texts.dropna()
     return (
         f"{len(unread):,} of {len(texts):,} predictions are lists or objects that are not one "
@@ -697,14 +697,14 @@ def unread_problem(texts: pd.Series) -> str:
 
 
 def references_of(value: object, separator: str | None) -> tuple[str, ...]:
-    """Read accepted answers, which scores may make unnecessary.
+    """Read accepted answers; no error is raised if they are not readable, as for `read_answer`.
 
     Args:
         value: The cell.
         separator: As for `answers_of`.
 
     Returns:
-        The answers, without lone surrogates; an `Unread` if the cell is not understood.
+        The answers, without lone surrogates; an `Unread` if the cell is not readable.
     """
     for is_repaired in (False, True):
         with suppress(ValueError):
@@ -721,7 +721,7 @@ def _answers(column: pd.Series) -> pd.Series:
 
 
 def _errors(column: pd.Series) -> pd.Series:
-    """Read messages of errors; None for a cell that records none, and for a measured error."""
+    """Read messages of errors; None for a cell without an error, and for a measured error."""
     texts = text_or_none(column)
     texts = texts.mask(texts.str.strip().str.casefold().isin(_NO_ERRORS), None)
     numbers = pd.to_numeric(texts.dropna(), errors="coerce")
@@ -754,21 +754,21 @@ def _whole_numbers(column: pd.Series) -> pd.Series:
 
 
 def _is_number(column: pd.Series) -> bool:
-    """Tell a column of scores: numbers, verdicts or their text, and at least one of them."""
+    """Return whether a column has scores: numbers, truth values or their text, at least one."""
     if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
         return True
     values, is_broken = _as_numbers(column)
     return not is_broken.any() and bool(np.isfinite(values).any())
 
 
-def _is_verdict(column: pd.Series) -> bool:
-    """Tell a column of zeros and ones."""
+def _is_binary(column: pd.Series) -> bool:
+    """Return whether a column contains only 0 and 1."""
     values, _ = _as_numbers(column)
     return bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
 
 
 def _as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Read scores as numbers, NaN where there is none, and tell which cells are broken."""
+    """Read scores as numbers, NaN if missing, and return which cells are not valid."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         numbers = column.to_numpy(dtype=float, na_value=np.nan)
         return numbers, np.isinf(numbers)
@@ -785,7 +785,7 @@ def _as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cast(column: pd.Series) -> np.ndarray | None:
-    """Read text that is numbers alone, all at once; None where there is other text."""
+    """Convert a column of text that contains only numbers; None if there is other text."""
     import pyarrow as pa
 
     if not isinstance(column.dtype, pd.StringDtype):
@@ -801,12 +801,11 @@ def number_of(value: object) -> float | None:
     """Read a score.
 
     Args:
-        value: A number, True or False, their text, or what stands for no score: None, NaN or
-            empty text.
+        value: A number, True or False, their text, or a missing score: None, NaN or empty text.
 
     Returns:
-        The number, NaN for no score; None for what is none, such as a list, a word, or a number
-        that is not finite.
+        The number, NaN for a missing score; None for a value that is not a score, such as a list, a
+        word, or an infinite number.
     """
     if value is None or value is pd.NA:
         return float("nan")
@@ -814,7 +813,7 @@ def number_of(value: object) -> float | None:
     if isinstance(word, str):
         if not word or word in _WORDS:
             return _WORDS.get(word, float("nan"))
-        # "1_000" and digits of other scripts are numbers in Python and not in the files of a tool.
+        # Python reads "1_000" and digits of other scripts as numbers; tools do not write these.
         word = word if word.isascii() and "_" not in word else ""
     try:
         number = float(word) if isinstance(word, _SCORES) else math.inf

@@ -1,4 +1,4 @@
-"""What a mapping of names cannot say of a tool's files."""
+"""Functions for result files of tools that a mapping of names cannot describe."""
 
 import re
 from collections import Counter
@@ -32,9 +32,9 @@ _ROTATION: Final = 10**6
 def inspect_parts(sample: Cells, log: Cells) -> Cells:
     """Read texts, repeat and failure of a sample of inspect_ai."""
     _check_run(log["eval"])
-    asked = sample["input"]
-    if not isinstance(asked, str):
-        asked = text_of(asked[-1]["content"]) if asked else None
+    prompt = sample["input"]
+    if not isinstance(prompt, str):
+        prompt = text_of(prompt[-1]["content"]) if prompt else None
     failed, is_scored = sample.get("error"), bool(inspect_scores(sample, log))
     error = (at(failed, "message") or "failed") if failed and not is_scored else None
     if invalid := sample.get("invalidation"):
@@ -42,7 +42,7 @@ def inspect_parts(sample: Cells, log: Cells) -> Cells:
     return {
         "id": sample["id"],
         "repeat": _repeat(sample.get("epoch", 1)),
-        "prompt": asked,
+        "prompt": prompt,
         "prediction": text_of(at(sample["output"], "choices.0.message.content")) or "",
         "task": log["eval"]["task"],
         "model": log["eval"].get("model"),
@@ -61,7 +61,7 @@ def _repeat(epoch: object) -> int:
 
 
 def _check_run(run: Cells) -> None:
-    """Check the types of what a log of inspect_ai says of its run."""
+    """Check the types of the fields of a run in a log of inspect_ai."""
     datetime.fromisoformat(run.get("created") or "2000-01-01")
     config = run.get("config") or {}
     n_items, epochs = at(run, "dataset.samples") or 0, config.get("epochs") or 1
@@ -71,7 +71,7 @@ def _check_run(run: Cells) -> None:
 
 
 def inspect_scores(sample: Cells, log: Cells) -> Cells:
-    """Read the scores of a sample of inspect_ai; one that is an object is several metrics."""
+    """Read the scores of a sample of inspect_ai; an object contains several metrics."""
     scores: dict[str, Any] = {}
     for scorer, score in ({} if sample.get("invalidation") else sample.get("scores") or {}).items():
         value = score["value"]
@@ -120,34 +120,34 @@ def samples_df_fields(sample: Cells) -> Cells:
 
 
 def no_samples(row: Cells, place: Place) -> Flats:
-    """Refuse a log of inspect_ai that holds its header alone."""
+    """Reject a log of inspect_ai that contains only its header."""
     raise DataError(
-        f"{place.source} is the log of inspect_ai without samples; log them and run again"
+        f"{place.source} is a log of inspect_ai without samples; enable their logging and run again"
     )
 
 
 def means(row: Cells, place: Place) -> Flats:
-    """Refuse the means of a run of HELM or of Every Eval Ever."""
+    """Reject the means of a run of HELM or of Every Eval Ever."""
     raise DataError(
-        f"{place.source} holds scores of a whole run and not of its items; give the file of "
-        "samples, such as per_instance_stats.json of HELM or the .jsonl file of Every Eval Ever"
+        f"{place.source} contains scores of a run, not of its items; use the file of samples, such "
+        "as per_instance_stats.json of HELM or the .jsonl file of Every Eval Ever"
     )
 
 
 def summary(row: Cells, place: Place) -> Flats | None:
-    """Refuse means without samples; a column that happens to be called so, or rows in it, stay."""
+    """Reject means without samples; a plain column "results", or rows in it, are accepted."""
     results = row["results"]
     if not isinstance(results, Mapping) or any(isinstance(cell, list) for cell in results.values()):
         return None
     raise DataError(
-        f"{place.source} holds the results of lm-evaluation-harness or a tool like it and no "
-        "answers; give the samples, such as samples_<task>_*.jsonl beside it, which the harness "
-        "writes with --log_samples, or details_<task>_*.parquet of lighteval"
+        f"{place.source} contains results of lm-evaluation-harness or a similar tool without "
+        "answers; use the samples, such as samples_<task>_*.jsonl in the same folder, which the "
+        "harness writes with --log_samples, or details_<task>_*.parquet of lighteval"
     )
 
 
 def promptfoo_parts(result: Cells, row: Cells) -> Cells:
-    """Name the model, and tell errors apart, which are neither right nor wrong."""
+    """Read the model and the error; a result with an error is neither correct nor incorrect."""
     provider = result["provider"]
     model = provider.get("label") or provider["id"] if isinstance(provider, Mapping) else provider
     has_output = at(result, "response.output") is not None
@@ -159,7 +159,7 @@ def promptfoo_parts(result: Cells, row: Cells) -> Cells:
 
 
 def promptfoo_scores(result: Cells, row: Cells) -> Cells:
-    """Read verdict and score of promptfoo, and the scores that have a name."""
+    """Read success, score and the named scores of promptfoo."""
     return {
         "success": result["success"],
         "score": result["score"],
@@ -184,7 +184,7 @@ def deepeval_scores(case: Cells, row: Cells) -> Cells:
 
 
 def deepeval_fields(case: Cells) -> Cells:
-    """Keep threshold and success of the metrics of a case, by their names."""
+    """Read threshold and success of the metrics of a case, by metric."""
     metrics = case.get("metricsData") or ()
     names = numbered([metric["name"] for metric in metrics])
     limits = [(metric.get("threshold"), metric.get("success")) for metric in metrics]
@@ -192,7 +192,7 @@ def deepeval_fields(case: Cells) -> Cells:
 
 
 def deepeval_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
-    """Mark the metrics of which low scores succeed, by their thresholds in all cases."""
+    """Mark the metrics for which low scores succeed, by their thresholds in all cases."""
     rows = list(flats)
     ends: dict[str, list[tuple[bool, bool]]] = {}
     for flat in rows:
@@ -223,11 +223,11 @@ def numbered(names: Sequence[str]) -> list[str]:
 
 
 def simple_evals(row: Cells, place: Place) -> Flats:
-    """Lay conversations of simple-evals out; the score of each stands in its page alone."""
+    """Read conversations of simple-evals; the score of each is only in its HTML page."""
     seen: Counter[str | None] = Counter()
     for turns, page in zip(row["convos"], row["htmls"], strict=True):
         score = _SCORE.search(page)
-        right, closed, _ = page.partition("<p>Correct Answer: ")[2].partition("</p>")
+        correct, closed, _ = page.partition("<p>Correct Answer: ")[2].partition("</p>")
         question = text_of([turn["content"] for turn in turns if turn["role"] == "user"][-1])
         answer = text_of(turns[-1]["content"]) if turns[-1]["role"] != "user" else None
         parts = {
@@ -235,28 +235,28 @@ def simple_evals(row: Cells, place: Place) -> Flats:
             "repeat": seen[question],
             "question": question,
             "prediction": answer,
-            "target": right.strip() if closed else None,
+            "target": correct.strip() if closed else None,
         }
         seen[question] += 1
         yield Flat(parts, {"score": None if score is None else score[1]}, {})
 
 
 def opencompass(row: Cells, place: Place) -> Flats | None:
-    """Lay out predictions or details of OpenCompass, which go by their number, and replicas."""
+    """Read predictions or details of OpenCompass, which are keyed by number, and replicas."""
     details = row.get("details", row)
     if isinstance(details, Mapping):
         cells = {name: cell for name, cell in details.items() if isinstance(cell, Mapping)}
         details = [{"id": name, **cell} for name, cell in cells.items()]
     if not isinstance(details, list) or not details or not {*USUAL["item"]}.isdisjoint(row):
         return None
-    told = ("prediction", "origin_prompt") if "details" not in row else _TOLD
-    if not any(name in details[0] for name in told):
+    named_fields = ("prediction", "origin_prompt") if "details" not in row else _DETAILS
+    if not any(name in details[0] for name in named_fields):
         return None
     return [flat for item in details for flat in _opencompass_item(item)]
 
 
 def _opencompass_item(item: Cells) -> Flats:
-    """Lay out one question of OpenCompass: a sample, or one for each of its replicas."""
+    """Read one question of OpenCompass: one sample, or one per replica."""
     turns = item.get("origin_prompt") or item.get("prompt")
     verdict = next((name for name in _VERDICTS if name in item), None)
     whole = {
@@ -278,20 +278,20 @@ def _opencompass_item(item: Cells) -> Flats:
 
 
 _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
-_TOLD: Final = ("prediction", "pred", "origin_prediction", "example_abbr", "prompt", *_VERDICTS)
+_DETAILS: Final = ("prediction", "pred", "origin_prediction", "example_abbr", "prompt", *_VERDICTS)
 
 
 def _replica(cell: object, number: int) -> object:
-    """Take one replica's value; what is no list is shared by all."""
+    """Return the value of one replica; a value that is not a list is common to all."""
     return cell[number] if isinstance(cell, list) and number < len(cell) else cell
 
 
 def openai_event(row: Cells, place: Place) -> Flats:
-    """Read an event of OpenAI evals that asks or judges a sample."""
+    """Read an event of OpenAI evals that samples or scores an answer."""
     data, kind = row["data"], row["type"]
     if kind == "sampling":
-        asked = data.get("prompt")
-        question = text_of(asked[-1].get("content")) if isinstance(asked, list) and asked else asked
+        chat = data.get("prompt")
+        question = text_of(chat[-1].get("content")) if isinstance(chat, list) and chat else chat
         yield Flat({"id": row["sample_id"], "question": question}, {}, {})
     elif kind in ("match", "metrics"):
         numbers = ("correct",) if kind == "match" else data
@@ -309,7 +309,7 @@ def openai_event(row: Cells, place: Place) -> Flats:
 
 
 def openai_spec(row: Cells, place: Place) -> Flats | None:
-    """Read which model and which set an OpenAI evals log is of."""
+    """Read model and data set of a log of OpenAI evals."""
     spec = row["spec"]
     if not isinstance(spec, Mapping):
         return None
@@ -318,31 +318,31 @@ def openai_spec(row: Cells, place: Place) -> Flats | None:
 
 
 def nothing(row: Cells, place: Place) -> Flats | None:
-    """Pass over what says nothing of a sample; a column that happens to be called so stays."""
+    """Skip a row that contains no sample, but not a row of a plain table with such a column."""
     return () if isinstance(next(iter(row.values())), Mapping) else None
 
 
 def openai_samples(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
-    """Put what was asked beside what was judged; judgements of one sample are its repeats."""
+    """Join questions with scores of OpenAI evals; several scores of one sample are its repeats."""
     log: dict[str, Any] = {}
-    asked: dict[str, Any] = {}
-    judged: list[Flat] = []
+    questions: dict[str, Any] = {}
+    results: list[Flat] = []
     failed: dict[Any, Flat] = {}
     for flat in flats:
         if "id" not in flat.parts:
             log |= flat.parts
         elif flat.scores:
-            judged.append(flat)
+            results.append(flat)
         elif "error" in flat.parts:
             failed.setdefault(flat.parts["id"], flat)
         else:
-            asked.setdefault(flat.parts["id"], flat.parts.get("question"))
-    scored = {flat.parts["id"] for flat in judged}
-    judged += [flat for name, flat in failed.items() if name not in scored]
+            questions.setdefault(flat.parts["id"], flat.parts.get("question"))
+    scored = {flat.parts["id"] for flat in results}
+    results += [flat for name, flat in failed.items() if name not in scored]
     seen: Counter[str] = Counter()
-    for flat in without_copies(judged, "event", file, notes):
+    for flat in without_copies(results, "event", file, notes):
         name = flat.parts["id"]
-        own = {"question": asked.get(name), "repeat": seen[name]}
+        own = {"question": questions.get(name), "repeat": seen[name]}
         seen[name] += 1
         yield flat._replace(parts={**log, **own, **flat.parts}, fields={})
 
@@ -350,28 +350,28 @@ def openai_samples(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats
 def without_copies(
     rows: Sequence[Flat], number: str, file: Path, notes: list[str]
 ) -> Sequence[Flat]:
-    """Leave out the samples that repeat another one word for word, its number included.
+    """Drop samples that are exact copies of another one, including its number.
 
     Args:
         rows: Samples of which several may be repeats.
-        number: The field that the tool gives another value for each result of a run.
+        number: The field with a different value for each result of a run.
         file: The file, for the note.
-        notes: Takes the number of copies.
+        notes: Receives a sentence with the number of copies.
 
     Returns:
-        The samples; those without a number are repeats.
+        The samples; equal samples without a number are kept as repeats.
     """
     known = {
         repr(flat) if flat.fields.get(number) is not None else str(place): flat
         for place, flat in enumerate(rows)
     }
     if n := len(rows) - len(known):
-        notes.append(f"{file}: results that repeat another word for word are left out: {n:,}")
+        notes.append(f"{file}: results that are exact copies of another are dropped: {n:,}")
     return list(known.values())
 
 
 def helm_parts(row: Cells, whole: Cells) -> Cells:
-    """Name the form of an instance of HELM, and its text where the file has it."""
+    """Read the form of an instance of HELM, and its text if the file contains it."""
     texts = {"prediction": row["predicted_text"]} if "predicted_text" in row else {}
     return {**texts, "form": at(row, "perturbation.name") or ""}
 
@@ -386,25 +386,25 @@ def helm_scores(row: Cells, whole: Cells) -> Cells:
 
 
 def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
-    """Put the texts of a run of HELM, which stand in files beside it, beside its scores."""
-    asked = _beside(file, "instances.json", _helm_instance)
-    wrote = _beside(file, "display_predictions.json", _helm_prediction)
+    """Join the scores of a run of HELM with its texts, which are in other files of the folder."""
+    questions = _rows_next_to(file, "instances.json", _helm_instance)
+    answers = _rows_next_to(file, "display_predictions.json", _helm_prediction)
     scenario, _, rest = file.parent.name.partition(":")
-    told = dict(one.partition("=")[::2] for one in rest.split(",") if one)
-    model = told.pop("model", None)
-    task = ":".join(filter(None, (scenario, ",".join(map("=".join, told.items())))))
+    settings = dict(one.partition("=")[::2] for one in rest.split(",") if one)
+    model = settings.pop("model", None)
+    task = ":".join(filter(None, (scenario, ",".join(map("=".join, settings.items())))))
     named = {} if model is None else {"task": task, "model": model}
     for flat in flats:
         parts = flat.parts
         key = (parts["id"], parts["form"], flat.fields.get("train_trial_index"))
-        there = {**asked.get(parts["id"], {}), **wrote.get(key, {})}
+        there = {**questions.get(parts["id"], {}), **answers.get(key, {})}
         yield flat._replace(parts={**named, **there, **parts})
 
 
 def _helm_instance(row: Cells) -> tuple[Hashable, Cells]:
     """Read the question of an instance of HELM, and its correct references."""
-    rights = [one for one in row.get("references", ()) if "correct" in list(one.get("tags", ()))]
-    targets = [at(one, "output.text") for one in rights] or None
+    golds = [one for one in row.get("references", ()) if "correct" in list(one.get("tags", ()))]
+    targets = [at(one, "output.text") for one in golds] or None
     texts = {"question": at(row, "input.text"), "target": targets}
     return row["id"], {name: value for name, value in texts.items() if value is not None}
 
@@ -416,10 +416,10 @@ def _helm_prediction(row: Cells) -> tuple[Hashable, Cells]:
     return key, {} if text is None else {"prediction": text}
 
 
-def _beside(
+def _rows_next_to(
     file: Path, name: str, read: Callable[[Cells], tuple[Hashable, Cells]]
 ) -> dict[Hashable, Cells]:
-    """Read the rows of a file of the same folder by a key; none if the file is not there."""
+    """Read the rows of a file of the same folder by key; empty if the file is missing."""
     path, found = file.with_name(name), dict[Hashable, Cells]()
     for place, row in read_rows(path) if path.is_file() else ():
         with readable(place, f"{name} next to {file.name}"):
@@ -428,7 +428,7 @@ def _beside(
 
 
 def lmms_eval_scores(row: Cells, whole: Cells) -> Cells:
-    """Read the scores of lmms-eval, which may stand in an object beside their clusters."""
+    """Read the scores of lmms-eval, which may be in an object with their clusters."""
     return {
         name: cell["score"] if isinstance(cell, Mapping) else cell
         for name, cell in row.items()
@@ -441,7 +441,7 @@ _LMMS_FIELDS: Final = ("doc_id", "target", "token_counts", "doc_hash", "input", 
 
 
 def lmms_eval_fields(row: Cells) -> Cells:
-    """Read the clusters that lmms-eval writes beside a score."""
+    """Read the clusters that lmms-eval writes next to a score."""
     cells = [cell for cell in row.values() if isinstance(cell, Mapping) and "score" in cell]
     return {name: value for cell in cells for name, value in cell.items() if name != "score"}
 
@@ -452,16 +452,16 @@ def eee_parts(row: Cells, whole: Cells) -> Cells:
 
 
 def eee_scores(row: Cells, whole: Cells) -> Cells:
-    """Read the score of Every Eval Ever; `is_correct` is what converters made of it."""
+    """Read the score of Every Eval Ever; converters derive `is_correct` from it."""
     name = identifier_of(row.get("evaluation_result_id")) or "score"
     return {name.removeprefix(f"{row.get('evaluation_name')}."): at(row, "evaluation.score")}
 
 
 def eee_epochs(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
-    """Take epochs of Every Eval Ever for repeats where any two of an item differ in their score.
+    """Read epochs of Every Eval Ever as repeats if any two of an item differ in score.
 
-    The converter of inspect_ai gives every epoch the mean of all, which is one score and no
-    repeats; such rows stand once.
+    The converter of inspect_ai gives each epoch the mean of all, which is one score; such rows are
+    kept once.
     """
     rows = list(flats)
     first: dict[Any, int] = {}
@@ -473,14 +473,14 @@ def eee_epochs(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     kept = [flat for flat in rows if has_repeats or first[_eee_key(flat)] == flat.parts["repeat"]]
     if len(kept) < len(rows):
         notes.append(
-            f"{file}: all epochs of an item have one score, which is that of their mean, so they "
-            f"are no repeats: {len(rows) - len(kept):,} of {len(rows):,} rows were left out"
+            f"{file}: all epochs of an item have one score, which is their mean, so they are not "
+            f"repeats: {len(rows) - len(kept):,} of {len(rows):,} rows were dropped"
         )
     return kept
 
 
 def _eee_key(flat: Flat) -> tuple[Any, ...]:
-    """Tell what one epoch of several is an epoch of."""
+    """Return the key that all epochs of a sample have in common."""
     return (flat.parts.get("model"), flat.parts.get("task"), flat.parts["id"], *flat.scores)
 
 
@@ -488,19 +488,19 @@ def _number(cell: object) -> int:
     """Read a number that must be there."""
     number = count_of(cell)
     if number is None:
-        raise ValueError("expected a whole number, got an empty cell")
+        raise ValueError("expected an integer, got an empty cell")
     return number
 
 
 def vlm_parts(row: Cells, whole: Cells) -> Cells:
-    """Tell question and rotation of a row of VLMEvalKit, whose numbers go up by a million."""
+    """Read question and rotation of a row of VLMEvalKit: number = question + 10**6 * rotation."""
     number = _number(row["index"])
     rotation = number // _ROTATION
     return {"id": str(number % _ROTATION), "form": f"rotation {rotation}" if rotation else ""}
 
 
 def batch_result(row: Cells, place: Place) -> Flats:
-    """Lay a result of OpenAI's batches flat: what it was called, and the text of the reply."""
+    """Read a result of OpenAI's batches: its id and the text of the reply."""
     response = row["response"]
     body = response.get("body") if isinstance(response, dict) else None
     failed = row.get("error") or (body.get("error") if isinstance(body, dict) else "no reply")
@@ -513,7 +513,7 @@ def batch_result(row: Cells, place: Place) -> Flats:
 
 
 def _broken_off(body: Cells) -> str | None:
-    """Say that a reply did not end as an answer does, and how it ended; None if it did."""
+    """Describe how an incomplete reply ended; None for a complete one."""
     ended = at(body, "choices.0.finish_reason|incomplete_details.reason|status")
     stated = at(body, "choices.0.error.message|choices.0.error|choices.0.message.refusal")
     is_answer = server_end(ended) in ("stop", "length") and not stated
@@ -522,7 +522,7 @@ def _broken_off(body: Cells) -> str | None:
 
 
 def _reply_text(body: Cells, place: Place) -> str | None:
-    """Take the text out of a reply: of a chat, of a completion, or of the responses' form."""
+    """Return the text of a reply of the chat, completions or responses API."""
     text: Any
     try:
         if "choices" in body:
@@ -535,20 +535,20 @@ def _reply_text(body: Cells, place: Place) -> str | None:
             text = "".join(texts) if texts else None
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise RecordError(
-            f"{place}: the body of the response holds no reply of a chat, a completion or the "
-            f"responses' form; saw {first_names(list(body))}"
+            f"{place}: the body of the response contains no reply of a chat, a completion or the "
+            f"responses API; its fields are {first_names(list(body))}"
         ) from error
     if isinstance(text, list):
         return text_of(text)
     if text is not None and not isinstance(text, str):
-        raise RecordError(f"{place}: the text of the reply is {shown(text)}, and no text")
+        raise RecordError(f"{place}: the text of the reply is {shown(text)}, which is not a text")
     return text
 
 
 def named_by_folder(file: Path) -> dict[str, str]:
-    """Name model and data set by where OpenCompass writes: <model>/<data set>.json.
+    """Read model and data set from the path of OpenCompass: <model>/<data set>.json.
 
-    A large set is cut into <data set>_0.json, <data set>_1.json, each numbered from 0.
+    A large set is split into <data set>_0.json, <data set>_1.json, each numbered from 0.
     """
     model, (stem, _, number) = file.parent.name, file.stem.rpartition("_")
     other = file.with_stem(f"{stem}_{1 if number == '0' else 0}")
@@ -558,7 +558,7 @@ def named_by_folder(file: Path) -> dict[str, str]:
 
 
 def named_by_prefix(file: Path) -> dict[str, str]:
-    """Name model and data set by where VLMEvalKit writes: <model>/<model>_<data set>.tsv."""
+    """Read model and data set from the path of VLMEvalKit: <model>/<model>_<data set>.tsv."""
     model, stem = file.parent.name, file.stem
     if not stem.startswith(f"{model}_"):
         return {}
@@ -566,69 +566,69 @@ def named_by_prefix(file: Path) -> dict[str, str]:
 
 
 def named_by_date(file: Path) -> dict[str, str]:
-    """Name the task by the file that lmms-eval writes: <date>_samples_<task>.jsonl."""
+    """Read the task from the file name of lmms-eval: <date>_samples_<task>.jsonl."""
     name = re.fullmatch(r"\d{8}_\d{6}_samples_(.+)", file.stem)
     return {"task": name[1]} if name else {}
 
 
 def named_by_eval(file: Path) -> dict[str, str]:
-    """Name eval and model by the file that simple-evals writes: <eval>_<model>_<date>_allresults.
+    """Read eval and model from the file of simple-evals: <eval>_<model>_<date>_allresults.
 
-    The name of the eval is taken to have no "_".
+    The name of the eval is assumed to have no "_".
     """
     name = re.fullmatch(r"([^_]+)_(.+?)(?:_\d{8}_\d{6})?_allresults", file.stem)
     return {"task": name[1], "model": name[2]} if name else {}
 
 
 def named_samples(file: Path) -> dict[str, str]:
-    """Name model and task by where lm-eval 0.4.3 and later write: <model>/samples_<task>_<date>."""
+    """Read model and task from the path of lm-eval >= 0.4.3: <model>/samples_<task>_<date>."""
     task = task_in_name(file)
     return {} if task is None else {"model": file.parent.name, "task": task}
 
 
-def directions_beside(file: Path) -> dict[str, bool]:
-    """Read of which metrics higher scores are better, from the results next to the samples.
+def directions_next_to(file: Path) -> dict[str, bool]:
+    """Read for which metrics higher scores are better, from the results next to the samples.
 
-    lm-eval writes results_<date>.json beside samples_<task>_<date>.jsonl, and lmms-eval
-    <date>_results.json beside <date>_samples_<task>.jsonl.
+    lm-eval writes results_<date>.json next to samples_<task>_<date>.jsonl, and lmms-eval
+    <date>_results.json next to <date>_samples_<task>.jsonl.
     """
     name = _SAMPLES.fullmatch(file.name)
     if name is None:
         return {}
-    rows = _beside(file, f"{name[1]}results{name[3]}.json", lambda row: ("", row))
-    told = at(rows.get(""), f"higher_is_better.{name[2]}")
-    cells = told.items() if isinstance(told, dict) else ()
+    rows = _rows_next_to(file, f"{name[1]}results{name[3]}.json", lambda row: ("", row))
+    directions = at(rows.get(""), f"higher_is_better.{name[2]}")
+    cells = directions.items() if isinstance(directions, dict) else ()
     return {one: value for one, value in cells if isinstance(value, bool)}
 
 
 def lighteval_gold(row: Cells, whole: Cells) -> Cells:
-    """Read the right options of a question of lighteval, which stand as numbers."""
+    """Read the correct options of a question of lighteval, which are given as numbers."""
     options, gold = at(row, "doc.choices") or [], at(row, "doc.gold_index")
     numbers = gold if isinstance(gold, list) else [gold]
-    rights = [options[n] for n in numbers if isinstance(n, int) and 0 <= n < len(options)]
-    return {"target": rights or None}
+    correct_options = [options[n] for n in numbers if isinstance(n, int) and 0 <= n < len(options)]
+    return {"target": correct_options or None}
 
 
 def named_by_details(file: Path) -> dict[str, str]:
-    """Name the task by the file that lighteval writes: details_<task>_<date>.parquet."""
+    """Read the task from the file name of lighteval: details_<task>_<date>.parquet."""
     name = re.fullmatch(r"details_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+", file.stem)
     return {"task": name[1]} if name else {}
 
 
 def helm_fields(row: Cells) -> Cells:
-    """Keep which draw of demonstrations an instance of HELM was asked with."""
+    """Read the number of the set of demonstrations in the prompt of an instance of HELM."""
     draw = row.get("train_trial_index")
     return {"train_trial_index": draw if isinstance(draw, int) else None}
 
 
 def deepeval_parts(case: Cells, row: Cells) -> Cells:
-    """Name the model of a test run of deepeval, where its hyperparameters do."""
+    """Read the model of a test run of deepeval, if its hyperparameters contain it."""
     model = at(row, "hyperparameters.model")
     return {} if model is None else {"model": model}
 
 
 def prompteval(row: Cells, place: Place) -> Flats | None:
-    """Lay verdicts of one template on all examples out: a row a template, by its number from 0."""
+    """Read the labels of one template for all examples; each row is a template, numbered from 0."""
     if not all(_EXAMPLE.fullmatch(name) for name in row):
         return None
     form = f"template {place.number - 1}"
@@ -638,6 +638,6 @@ def prompteval(row: Cells, place: Place) -> Flats | None:
 
 
 def named_by_split(file: Path) -> dict[str, str]:
-    """Name subject and model of a file of the hub: <subject>/<model>-00000-of-00001.parquet."""
+    """Read subject and model from a path: <subject>/<model>-00000-of-00001.parquet."""
     name = re.fullmatch(r"(.+)-\d{5}-of-\d{5}", file.stem)
     return {"task": file.parent.name, "model": name[1]} if name else {}

@@ -1,8 +1,8 @@
-"""Logs of benchmarks of unlearning and of editing, laid out flat.
+"""Read logs of benchmarks of unlearning and of model editing.
 
 open-unlearning's `TOFU_EVAL.json` and `MUSE_EVAL.json`, TOFU's own `eval_log_aggregated.json`,
 RWKU's results and EasyEdit's records. The task is the benchmark and the set of the question; only
-EasyEdit's records tell what the model is, before the edits ("original") or after ("edited").
+EasyEdit's records contain the model, before the edits ("original") or after ("edited").
 """
 
 import math
@@ -22,10 +22,10 @@ NEW: Final = "new object"
 """The set of the new objects of edits."""
 
 NEIGHBOUR: Final = "neighbour"
-"""The set of facts beside an edit, which should stay as they are."""
+"""The set of facts related to an edit, which should not change."""
 
 PLAIN: Final = "plain"
-"""The form that was unlearned, or that the field's tests ask."""
+"""The form that was unlearned, or that the tests of the field use."""
 
 _FORMS: Final = {
     "Subject_Aliasing": "name",
@@ -34,7 +34,7 @@ _FORMS: Final = {
     "Compositionality_II": "hop",
     "Logical_Generalization": "reverse",
 }
-_BESIDE: Final = ("Relation_Specificity", "Forgetfulness")
+_NEIGHBOUR_FIELDS: Final = ("Relation_Specificity", "Forgetfulness")
 _ENDS: Final = {"portability": "acc", "locality": "output"}
 _LEGACY: Final = {
     "eval_log_forget": "forget",
@@ -46,19 +46,19 @@ _TEXTS: Final = ("input", "generation", "ground_truth")
 
 
 def tofu(row: Cells, place: Place) -> Flats:
-    """Lay out TOFU_EVAL.json of open-unlearning, whose metrics hold questions by number."""
+    """Read TOFU_EVAL.json of open-unlearning, whose metrics contain questions by number."""
     yield from _open_unlearning(_metrics(row), place, "TOFU", lambda name: name.partition("_")[0])
 
 
 def muse(row: Cells, place: Place) -> Flats:
-    """Lay out MUSE_EVAL.json of open-unlearning, likewise."""
+    """Read MUSE_EVAL.json of open-unlearning, in the same way."""
     yield from _open_unlearning(row, place, "MUSE", lambda name: name.removesuffix("_ROUGE"))
 
 
 def _open_unlearning(
     row: Cells, place: Place, benchmark: str, set_of: Callable[[str], str]
 ) -> Flats:
-    """Lay out questions by their set; values that are no score of one answer stay out."""
+    """Read questions by their set; values that are not scores of one answer are dropped."""
     sets: dict[str, dict[str, list[tuple[str, Cells]]]] = {}
     for metric, cell in row.items():
         is_of_forgotten = metric in ("exact_memorization", "extraction_strength")
@@ -67,8 +67,8 @@ def _open_unlearning(
             short = metric.removeprefix(f"{name}_")
             sets.setdefault(name, {}).setdefault(number, []).append((short, values))
     for name, items in sets.items():
-        for number, told in sorted(items.items(), key=lambda item: count_of(item[0]) or 0):
-            texts = next((values for _, values in told if "generation" in values), {})
+        for number, cells in sorted(items.items(), key=lambda item: count_of(item[0]) or 0):
+            texts = next((values for _, values in cells if "generation" in values), {})
             if texts and None in map(texts.get, ("input", "ground_truth")):
                 raise RecordError(
                     f"{place}: question {number[:60]} of {benchmark} {name[:60]} lacks its input "
@@ -80,12 +80,12 @@ def _open_unlearning(
                 "question": _question(texts["input"]) if texts else None,
                 "prediction": texts.get("generation"),
                 "target": texts.get("ground_truth"),
-                # What was asked holds the chat template, with the date of the run.
+                # The question contains the chat template, with the date of the run.
                 "content": texts.get("ground_truth"),
             }
             scores = {
                 short if value == "score" else f"{short}.{value}": score
-                for short, values in told
+                for short, values in cells
                 for value, score in values.items()
                 if value in ("score", "prob") or value.startswith("rouge")
             }
@@ -124,14 +124,14 @@ def _metrics(content: Cells) -> Cells:
 
 
 def _indexed(values: object) -> Mapping[str, Any]:
-    """Number what is a list; what is keyed by index stays."""
+    """Return a list as a mapping by index; a mapping is returned unchanged."""
     if isinstance(values, Mapping):
         return values
     return {str(i): x for i, x in enumerate(values)} if isinstance(values, list) else {}
 
 
 def _question(prompt: str) -> str:
-    """Take the question out of a prompt that was decoded with its chat template."""
+    """Extract the question from a prompt that was decoded with its chat template."""
     text = prompt.strip()
     for mark in ("assistant", "[/INST]", "Answer:"):
         text = text.removesuffix(mark).rstrip()
@@ -140,7 +140,7 @@ def _question(prompt: str) -> str:
 
 
 def rwku(row: Cells, place: Place) -> Flats | None:
-    """Lay out RWKU's results: the samples with their predictions; refuse means of other tools."""
+    """Read results of RWKU: the samples with their predictions; reject means of other tools."""
     samples = row["results"]
     if not isinstance(samples, list) or None in (at(samples, "0.query"), at(samples, "0.subject")):
         return summary(row, place)
@@ -166,9 +166,9 @@ def rwku(row: Cells, place: Place) -> Flats | None:
 
 
 def edits(row: Cells, place: Place) -> Flats:
-    """Lay out a record of EasyEdit: what the model wrote before the edit and after it.
+    """Read a record of EasyEdit: the output of the model before the edit and after it.
 
-    Each text stands with the answers of the old object, of the new one, or of a neighbour.
+    Each text has the answers of the old object, of the new one, or of a neighbour.
     """
     roles = {"pre": "original", "post": "edited"}
     flats = []
@@ -181,16 +181,16 @@ def edits(row: Cells, place: Place) -> Flats:
                 texts = (written.get(kind) or {}).get(f"{key}_{_ENDS[kind]}")
             listed = texts if isinstance(texts, list) else [texts]
             text = listed[one.place] if one.place < len(listed) else None
-            if isinstance(text, str):  # Tokens and their accuracies are none.
+            if isinstance(text, str):  # Tokens and their accuracies are not texts.
                 parts = {"id": one.fact_id, "task": f"EasyEdit {one.set}", "model": role}
                 parts |= {"form": one.form, "question": one.question, "prediction": text}
                 subject = {"subject": one.subject_id}
                 flats.append(Flat({**parts, "target": list(one.answers)}, {}, subject))
     if not flats or flats[-1].parts["model"] != "edited":
         raise DataError(
-            f"{place} holds accuracies of tokens, which are read with the target before the model "
-            "and so tell its length and first tokens: 96.8 % of edits succeed by them and 38.5 % "
-            "when the model writes (arXiv 2502.11177); evaluate with evaluation_type: "
+            f"{place} contains accuracies of tokens under teacher forcing, which reveals the "
+            "target's length and first tokens: 96.8 % of edits succeed by them and 38.5 % when "
+            "the model generates (arXiv 2502.11177); evaluate with evaluation_type: "
             "generate-text, which keeps the texts (*_gen_content)"
         )
     return flats
@@ -200,11 +200,11 @@ class EditQuestion(NamedTuple):
     """A question about an edit, with the answers that count in a set."""
 
     fact_id: str
-    """The edit, for the first question of each set and form but neighbours; else a fact of its
-    own."""
+    """The edit, for the first question of each set and form except neighbours; else a separate
+    fact."""
 
     subject_id: str
-    """Whom or what the edit is about."""
+    """The subject of the edit."""
 
     source: str
     """Field of the layout: "rewrite", "rephrase", or "portability/KEY" and "locality/KEY"."""
@@ -216,7 +216,7 @@ class EditQuestion(NamedTuple):
     """`FORGET` for the old object, `NEW` for the new one, or `NEIGHBOUR`."""
 
     form: str
-    """How it is asked."""
+    """The form of the question."""
 
     question: str
     """The question."""
@@ -231,15 +231,15 @@ def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQ
     Args:
         record: A record of CounterFact as of ROME or in EasyEdit's flat layout, of zsRE, KnowEdit
             or RippleEdits.
-        number: Place of the record, its name where it has none.
+        number: Number of the record, its name if it has no id.
 
     Yields:
-        Questions with answers; those without any are left out. Those of the edited fact itself
-        share its name across forms.
+        Questions with answers; those without answers are dropped. Questions of the edited fact have
+        its name in all forms.
 
     Notes:
-        ROME's neighbourhood prompts have the old object as their answer. RippleEdits asks for new
-        objects and neighbours alone.
+        ROME's neighbourhood prompts have the old object as their answer. RippleEdits has questions
+        for new objects and neighbours only.
     """
     edit = {**record, **record.get("requested_rewrite", {})}
     old, new = (
@@ -256,9 +256,9 @@ def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQ
         ("rephrase", "reworded", edit.get("paraphrase_prompts"), objects),
         ("locality/neighborhood", PLAIN, edit.get("neighborhood_prompts"), {NEIGHBOUR: old}),
     ]
-    beside = _first(edit, "locality_ground_truth", "loc_ans")
+    neighbour_answers = _first(edit, "locality_ground_truth", "loc_ans")
     named = _first(edit, "locality_prompt", "loc")
-    fields.append(("locality/neighborhood", PLAIN, named, {NEIGHBOUR: beside}))
+    fields.append(("locality/neighborhood", PLAIN, named, {NEIGHBOUR: neighbour_answers}))
     for kind, of_set in (("portability", NEW), ("locality", NEIGHBOUR)):
         for key, tests in (edit.get(kind) or {}).items():
             cells = tests if isinstance(tests, list) else [tests]
@@ -268,10 +268,10 @@ def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQ
             if key == "Subject_Aliasing" and new in {
                 name for one in truths for name in _names(one, 0)
             }:
-                of_sets[FORGET] = old  # Another name of the subject asks for the old object too.
+                of_sets[FORGET] = old  # An alias of the subject also tests the old object.
             fields.append((f"{kind}/{key}", _FORMS.get(key, key), texts, of_sets))
-    for key in (*_FORMS, *_BESIDE):
-        of_set = NEIGHBOUR if key in _BESIDE else NEW
+    for key in (*_FORMS, *_NEIGHBOUR_FIELDS):
+        of_set = NEIGHBOUR if key in _NEIGHBOUR_FIELDS else NEW
         queries = [query for test in edit.get(key) or () for query in test.get("test_queries", ())]
         names = [[n for a in q["answers"] for n in (a["value"], *a["aliases"])] for q in queries]
         texts = [query["prompt"] for query in queries]
@@ -288,13 +288,13 @@ def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQ
 
 
 def _first(record: Mapping[str, Any], *names: str) -> object:
-    """Take the first field that is there; of an object of CounterFact its name."""
+    """Return the first field that exists; for an object of CounterFact its name."""
     value = next((record[name] for name in names if record.get(name) is not None), None)
     return value.get("str") if isinstance(value, Mapping) else value
 
 
 def _listed(value: object) -> list[Any]:
-    """Make a list of what may be one."""
+    """Return a value as a list; None is an empty list."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -305,7 +305,7 @@ def _truths(cell: Mapping[str, Any]) -> list[Any]:
 
 
 def _names(accepted: object, place: int) -> tuple[str, ...]:
-    """List the accepted names of one prompt: a name, names, or such for each prompt."""
+    """List the accepted names of one prompt, from a name, names, or one of these per prompt."""
     if isinstance(accepted, list) and accepted and isinstance(accepted[0], list):
         accepted = accepted[place] if place < len(accepted) else accepted[0]
     flat = [name for one in _listed(accepted) for name in _listed(one)]

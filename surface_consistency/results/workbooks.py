@@ -1,7 +1,7 @@
-"""The first sheet of a workbook (.xlsx), as VLMEvalKit writes its results.
+"""Read the first sheet of a workbook (.xlsx), such as results of VLMEvalKit.
 
-Read are texts, numbers and verdicts; formulas count by the value that is stored beside them
-(ECMA-376, part 1, section 18.3). A sheet is parsed as it is unpacked, one row in memory at a time.
+Texts, numbers and truth values are read; for formulas, the stored value is read (ECMA-376, part 1,
+section 18.3). A sheet is parsed while it is unpacked, with one row in memory at a time.
 """
 
 import re
@@ -31,13 +31,13 @@ _PIECE: Final = 2**16
 _LONGEST_TAG: Final = 2**20
 _MOST_ROWS: Final = 1_048_576
 _MOST_COLUMNS: Final = 16_384
-"""Of a sheet of Excel."""
+"""Maximum number of columns of a sheet of Excel."""
 
 _MOST_ELEMENTS: Final = 10 * _MOST_COLUMNS
 
 
 def is_workbook(file: Path) -> bool:
-    """Tell a workbook by what the archive holds."""
+    """Return whether an archive is a workbook, by its members."""
     try:
         with zipfile.ZipFile(file) as archive:
             return any(map(_SHEET.fullmatch, archive.namelist()))
@@ -53,7 +53,7 @@ def workbook_rows(file: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
     Yields:
         Number of the row in the sheet, from 1, and its cells by column; an empty cell is None.
-        Columns without a name are left out.
+        Columns without a name are dropped.
 
     Raises:
         DataError: If it is damaged.
@@ -87,7 +87,7 @@ def workbook_rows(file: Path) -> Iterator[tuple[int, dict[str, object]]]:
 def _parsed(
     archive: zipfile.ZipFile, name: str, size: UnpackedSize, wanted: str
 ) -> Iterator[ElementTree.Element]:
-    """Parse a part of the workbook, and yield its elements of a name with all that they contain."""
+    """Parse a part of the workbook, and yield its elements of a name with their content."""
     elements = _Elements(f"{size.path} ({name})", wanted)
     parser, n_bytes = expat.ParserCreate(namespace_separator="}"), 0
     parser.StartElementHandler, parser.EndElementHandler = elements.start, elements.end
@@ -103,7 +103,7 @@ def _parsed(
 
 
 class _Elements:
-    """Elements of one name, built from the events of a parser within bounds."""
+    """Elements of one name, built from the events of a parser within limits."""
 
     def __init__(self, place: str, wanted: str) -> None:
         self.found: list[ElementTree.Element] = []
@@ -113,15 +113,15 @@ class _Elements:
         self._outer = 0
 
     def check(self, number: int, maximum: int, what: str) -> None:
-        """Refuse a number above its maximum."""
+        """Raise an error if a number exceeds its maximum."""
         if number > maximum:
             raise RecordError(
                 f"{self._place}: more than {maximum:,} {what}; export the sheet as CSV"
             )
 
     def doctype(self, *_: object) -> None:
-        """Refuse a document type, which may define entities."""
-        raise DataError(f"{self._place}: a workbook defines no document type; do not trust it")
+        """Raise an error for a document type, which may define entities."""
+        raise DataError(f"{self._place}: a workbook must not define a document type; do not use it")
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """Open an element."""
@@ -172,23 +172,23 @@ def _rows(
 
 
 def _column(reference: str, place: int) -> int:
-    """Number a column by its letters: "C7" is 2; a cell without them by its place."""
+    """Return the number of a column by its letters: "C7" is 2; without letters, by its place."""
     named = _REFERENCE.fullmatch(reference)
     if named is None:
         raise ValueError(
-            f"{reference[:20]!r} is not a cell: three letters and seven digits at most"
+            f"{shown(reference, 20)} is not a cell: at most three letters and seven digits"
         )
     number = 0
     for letter in named[1]:
         number = 26 * number + ord(letter) - ord("A") + 1
     column = number - 1 if number else place
     if column >= _MOST_COLUMNS:
-        raise ValueError(f"cell {reference!r} is beyond the last column of a sheet, XFD")
+        raise ValueError(f"cell {shown(reference)} is beyond the last column of a sheet, XFD")
     return column
 
 
 def _value(cell: ElementTree.Element, shared: list[str]) -> object:
-    """Read a cell as text, number or verdict; None where it is empty or an error."""
+    """Read a cell as text, number or truth value; None if it is empty or an error."""
     kind = cell.get("t", "n")
     if kind == "inlineStr":
         return _text(cell)

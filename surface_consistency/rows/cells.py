@@ -1,7 +1,7 @@
-"""One cell of a table to one value: the shapes that JSON, CSV and Arrow give to the same thing.
+"""Readers of single cells, which may have the forms of JSON, CSV or Arrow.
 
-Each reader takes a cell as it comes and raises ValueError where it holds something else than the
-reader is for. An empty cell (null, NaN or blank) is None, and no item of a list.
+Each reader takes a cell as it was parsed, and raises ValueError if its content is of another kind.
+An empty cell (null, NaN or blank) is None, and not an item of a list.
 """
 
 import ast
@@ -29,13 +29,13 @@ _TYPE: Final = (
 )
 """Types that `repr` writes as calls of their names."""
 _CALL: Final = rf"\s*{_TYPE}\(\s*(?:[\[({{'\"<\d)-]|b['\"]|\w+=)"
-"""How a value begins that `repr` may have written as a call."""
+"""Start of a value that `repr` may have written as a call."""
 _WRITTEN: Final = re.compile(r"\s*(?:[\[({\"']|[bu]['\"])")
-"""How a list, an object or a text in quotes begins that was written as text."""
+"""Start of a list, an object or a text in quotes that was written as text."""
 _CUT: Final = re.compile(
     rf"(?:(?={_CALL})[\w.]+\(\s*)?(?:\[[\[({{\s]*[bu]?['\"]|[({{]\s*[bu]?(['\"])[^'\"]*\1\s*[,:])"
 )
-"""How a list or an object of texts begins, also one that is cut off."""
+"""Start of a list or an object of texts, also of one that is cut off."""
 _OPAQUE: Final = re.compile(r" at 0x[\da-f]{6,}>|\n(?:.*, )?dtype: \S+\s*\Z")
 """Text of an object without its content, or of a `Series`."""
 _NO_COMMA: Final = re.compile(
@@ -46,20 +46,20 @@ _NO_COMMA: Final = re.compile(
 )
 """An item of a list, and white space before the next one, as NumPy writes lists."""
 _ACCEPTED: Final = ("text", "value", "answer", "shortanswers", "aliases")
-"""Fields of an object that hold accepted answers, in lower case without other characters."""
-_BESIDE: Final = re.compile(
+"""Fields of an object that contain accepted answers, in lower case without other characters."""
+_EXTRA: Final = re.compile(
     "(?:answer|end|human|long|matched|normalized|start|yesno).*|entity|id|meta|provenance|tokens|type"
 )
-"""Fields beside them in SQuAD, NarrativeQA, MKQA, TriviaQA, Natural Questions and KILT."""
+"""Their other fields in SQuAD, NarrativeQA, MKQA, TriviaQA, Natural Questions and KILT."""
 _SEPARATORS: Final = {
     "|": r"\S\s*\|\s*\S",
     ";": r"\S\s*;\s*\S",
     "/": r"\S\s+/\s+\S",
     "\n": r"\S\s*\n\s*\S",
 }
-"""What may separate references in one text, and how it appears there."""
+"""Possible separators of references in one text, and the pattern of their use."""
 _LOST_NAME: Final = (
-    "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "
+    "is empty; if the name is one that CSV readers parse as missing ('NA', 'null', 'None'), load "
     "from the file or hub id itself, or read it with keep_default_na=False"
 )
 
@@ -71,10 +71,10 @@ class ListedNumber(str):
 
 
 class ParsedCells(dict[object, Any]):
-    """The values of the cells of one field, each distinct cell of text or integers read once."""
+    """Values of the cells of one field; each distinct cell of text or integers is read once."""
 
     def __init__(self, parse: Callable[[object], object]) -> None:
-        """Keep the reader of a cell."""
+        """Store the reader of a cell."""
         super().__init__()
         self.parse = parse
 
@@ -90,7 +90,7 @@ class ParsedCells(dict[object, Any]):
             cells: Cells of one column.
 
         Returns:
-            The value of each, as `parse` gives it.
+            The value of each, as `parse` returns it.
 
         Raises:
             ValueError: If `parse` rejects a cell.
@@ -112,16 +112,16 @@ class RowCells:
     """Field to column, for the fields that the source has."""
 
     place: Place
-    """Where the row stands."""
+    """File and number of the row."""
 
     row: Mapping[str, object]
     """Column to cell."""
 
     def read(self, name: str, parse: Callable[[object], T]) -> T:
-        """Read one field; a source without its column gives what an empty cell gives.
+        """Read one field; a missing column is read as an empty cell.
 
         Raises:
-            RecordError: If the cell is not what `parse` is for; names place, column and value.
+            RecordError: If `parse` rejects the cell; names place, column and value.
         """
         column = self.columns.get(name)
         value = None if column is None else self.row.get(column)
@@ -129,11 +129,11 @@ class RowCells:
             return parse(value)
         except ValueError as error:
             raise RecordError(
-                f"{self.place}: column {shown(column)}: {error}, got {repr(value)[:80]}"
+                f"{self.place}: column {shown(column)}: {error}, got {shown(value)}"
             ) from error
 
     def needed(self, name: str, parse: Callable[[object], str | None]) -> str:
-        """Read a field that no row may leave empty, in a column that the source must have.
+        """Read a required field, in a column that the source must have.
 
         Raises:
             RecordError: If the cell is empty, or as `read` does.
@@ -164,7 +164,7 @@ def text_of(value: object) -> str | None:
 
 
 def identifier_of(value: object) -> str | None:
-    """Read an identifier: 17, 17.0, "17" and " 17 " are the same; a fraction is none."""
+    """Read an identifier: 17, 17.0, "17" and " 17 " are the same; a fraction is rejected."""
     value = plain(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -178,20 +178,20 @@ def count_of(value: object) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit()):
-        raise ValueError("expected a whole number of at least 0")
+        raise ValueError("expected an integer of at least 0")
     if len(text) > _MOST_DIGITS or int(text) >= 2**63:
-        raise ValueError("expected a whole number below 2**63")
+        raise ValueError("expected an integer below 2**63")
     return int(text)
 
 
 def strings_of(value: object) -> tuple[str, ...]:
-    """Read a list of names in its order.
+    """Read a list of names in order.
 
     The cell is the list, the text of the list as JSON (PopQA), Python or NumPy write it, or one
-    name without any list around it.
+    name that is not in a list.
 
     Raises:
-        ValueError: If the cell is something else, or its text could be a list and is none.
+        ValueError: If the cell is something else, or its text looks like a list and cannot be read.
 
     Examples:
         >>> strings_of('["UK", "U.K."]'), strings_of(["UK"]), strings_of("UK"), strings_of(None)
@@ -205,23 +205,23 @@ def strings_of(value: object) -> tuple[str, ...]:
 
 
 def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
-    """Read accepted answers without the white space around them: the one reader of references.
+    """Read accepted answers, stripped of white space. All references are read by this function.
 
-    The cell is a text, a number, a list of these, also nested, or an object that holds them: that
-    of SQuAD (`text`), TriviaQA (`value` and `aliases`), MKQA (a list of `text` and `aliases`),
+    The cell is a text, a number, a list of these, also nested, or an object that contains them:
+    that of SQuAD (`text`), TriviaQA (`value` and `aliases`), MKQA (a list of `text` and `aliases`),
     Natural Questions (`short_answers`) or KILT (`answer`); or the text of any of these as JSON,
     Python or NumPy write it.
 
     Args:
         value: The cell.
-        separator: What separates the answers of a cell that is one text; by default it is one
+        separator: Separator of the answers of a cell that is one text; by default the text is one
             answer.
 
     Returns:
         The answers in their order; those of a set are sorted.
 
     Raises:
-        ValueError: If the cell is another object, or its text could be a list and is none.
+        ValueError: If the cell is another object, or its text looks like a list and cannot be read.
 
     Examples:
         >>> answers_of('["UK ", " ", "U.K."]'), answers_of("['UK' 'U.K.']")
@@ -247,7 +247,7 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
 
 
 def is_written_list(text: str) -> bool:
-    """Check whether a text is what JSON, Python or NumPy write for a list of one text.
+    """Check whether a text is a list of one text as JSON, Python or NumPy write it.
 
     Examples:
         >>> is_written_list("['Lima']"), is_written_list("[5]"), is_written_list("Lima")
@@ -261,7 +261,7 @@ def is_written_list(text: str) -> bool:
 
 
 def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Report references that may be several in one text, or one that was read as several.
+    """Report texts that may contain several references, and single ones that were read as several.
 
     Args:
         references: Accepted answers of each row.
@@ -280,7 +280,7 @@ def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
         if texts := [text for text in alone if mark in text and re.search(pattern, text)]:
             yield (
                 f"{len(texts):,} of {len(references):,} rows have one reference that contains "
-                f"{mark!r}, such as {texts[0][:60]!r}; if it separates several references, split "
+                f"{mark!r}, such as {shown(texts[0])}; if it separates several references, split "
                 f"them by `reference_separator` {mark!r}"
                 + (" (in a shell, $'\\n')" if mark == "\n" else "")
             )
@@ -300,7 +300,7 @@ def _texts(value: object) -> Iterator[str]:
         yield from filter(None, (text_of(value),))
     elif isinstance(value, Mapping):
         fields = {re.sub("[^a-z]", "", str(name).lower()): cell for name, cell in value.items()}
-        others = [name for name in fields.keys() - {*_ACCEPTED} if not _BESIDE.fullmatch(name)]
+        others = [name for name in fields.keys() - {*_ACCEPTED} if not _EXTRA.fullmatch(name)]
         if others or not fields.keys() & {*_ACCEPTED}:
             raise ValueError(
                 "expected text, a list of texts, or the object of SQuAD (text), TriviaQA (value, "
@@ -343,22 +343,22 @@ def _items(value: Any) -> Sequence[object]:  # noqa: ANN401
 
 
 def plain(value: object) -> object:
-    """Undo NumPy's wrapping and read NaN and NA, which pandas writes for nothing, as None.
+    """Convert a value of NumPy to Python, and NaN and NA, the missing values of pandas, to None.
 
     Args:
         value: The cell.
 
     Returns:
-        Its value as Python's own types; None for nothing.
+        Its value in built-in types of Python; None if it is missing.
     """
     if hasattr(value, "tolist"):
         value = value.tolist()
-    is_nothing = type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
-    return None if is_nothing else value
+    is_missing = type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+    return None if is_missing else value
 
 
 def _written(text: str) -> object:
-    """Read what JSON, Python or NumPy wrote as text; another text is itself."""
+    """Read a value that JSON, Python or NumPy wrote as text; other texts are returned unchanged."""
     is_list = _WRITTEN.match(text) is not None
     is_call = not is_list and "(" in text and re.match(_CALL, text) is not None
     if not (is_list or is_call or " at 0x" in text or "dtype: " in text):
@@ -367,7 +367,7 @@ def _written(text: str) -> object:
         return _written(value) if isinstance(value, str) else value
     bare = text.strip()
     value = _evaluated(bare) if is_list or is_call else None
-    # Numbers in parentheses are a name, such as that of a year; so is "[1] [2]".
+    # Numbers in parentheses are a name, such as a year; so is "[1] [2]".
     if (
         isinstance(value, list | dict | str | bytes)
         or (isinstance(value, tuple | set) and bare[0] != "[" and not _are_numbers(value))
@@ -378,7 +378,7 @@ def _written(text: str) -> object:
     is_like_object = (bare[0] == "{" and bare[-1] == "}") or (is_call and bare[-1] == ")")
     if is_like_list or is_like_object or _CUT.match(bare) or _OPAQUE.search(bare):
         raise ValueError(
-            "expected a list or an object that can be read; write a list as JSON, such as "
+            "expected a list or an object that can be parsed; write a list as JSON, such as "
             '["UK", "U.K."], also one of a single text in brackets'
         )
     return text
@@ -397,12 +397,12 @@ def _evaluated(text: str) -> object:
 
 
 def _with_comma(item: re.Match[str]) -> str:
-    """Part an item from the next one; texts without white space between them are no list."""
+    """Separate an item from the next one; texts without white space between them are not a list."""
     return item[1] if item[2] is None else item[1] + ("," if item[2] else ";")
 
 
 class _Unwrapped(ast.NodeTransformer):
-    """Takes the functions off values that `repr` writes around them."""
+    """Removes the function calls that `repr` writes around values."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return the only argument of a type; the pairs of a dictionary as a dictionary."""
@@ -416,7 +416,7 @@ class _Unwrapped(ast.NodeTransformer):
         return content
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """Return nothing for NaN."""
+        """Return None for NaN."""
         return ast.Constant(None) if node.id == "nan" else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:

@@ -1,6 +1,6 @@
-"""Parquet, Arrow and npz files of others, whose decoded size is known before they are decoded.
+"""Checks of the decoded size of untrusted Parquet, Arrow and npz files before they are decoded.
 
-Few bytes of such a file can stand for many rows (run-length pages), for many long texts (rows that
+Few bytes of such a file can encode many rows (run-length pages), for many long texts (rows that
 name one text of a dictionary, texts that share a prefix), or for large buffers (compression).
 """
 
@@ -23,6 +23,7 @@ from surface_consistency.reading import (
     check_columns,
     parse_json,
     read_document,
+    shown,
     within,
 )
 from surface_consistency.rows.pages import Chunk, Pages, check_lengths, read_footer, read_pages
@@ -46,7 +47,7 @@ def open_parquet(
 
     Args:
         path: The file.
-        value_bytes: Memory of a number or text that is read, besides the text.
+        value_bytes: Memory of a number or text that is read, without the text.
         groups: Row groups that are read; by default all.
 
     Returns:
@@ -87,7 +88,7 @@ def _damage(path: Path) -> Iterator[None]:
 
 
 def check_cells(columns: "pa.Table | pa.RecordBatch", place: str) -> None:
-    """Refuse texts of more than `LONGEST_LINE` bytes.
+    """Reject texts of more than `LONGEST_LINE` bytes.
 
     Args:
         columns: A table, or a part of one.
@@ -107,8 +108,8 @@ def check_cells(columns: "pa.Table | pa.RecordBatch", place: str) -> None:
         is_text = re.fullmatch("(large_)?(string|binary)", str(column.type)) is not None
         if is_text and (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST_LINE:
             raise RecordError(
-                f"{place}: a cell of column {name[:80]!r} has more than {LONGEST_LINE:,} bytes; "
-                "shorten it, or leave out the column"
+                f"{place}: a cell of column {shown(name)} has more than {LONGEST_LINE:,} bytes; "
+                "shorten it, or drop the column"
             )
 
 
@@ -120,7 +121,7 @@ def check_arrays(path: Path) -> None:
 
     Raises:
         RecordError: If they exceed the limit.
-        ValueError: If an array is not as large as its header states, or packed unusually.
+        ValueError: If an array is not as large as its header states, or is compressed unusually.
         zipfile.BadZipFile: If it is not a zip archive.
     """
     size = UnpackedSize(path)
@@ -138,23 +139,23 @@ def check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
         member: The array.
 
     Raises:
-        ValueError: If it is not, or is packed otherwise than numpy does.
+        ValueError: If it is not, or is compressed in a way that numpy does not use.
     """
     from numpy.lib import format as npy
 
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{member.filename[:80]!r} is packed otherwise than by numpy")
+        raise ValueError(f"{shown(member.filename)} is compressed in a way that numpy does not use")
     with archive.open(member) as file:
         version = npy.read_magic(file)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         try:
             shape, _, kind = read(file)
         except (SyntaxError, TokenError) as error:
-            raise ValueError(f"the header of {member.filename[:80]!r} is broken") from error
+            raise ValueError(f"the header of {shown(member.filename)} is broken") from error
         n_bytes = member.file_size - file.tell()
     if math.prod(shape) * kind.itemsize != n_bytes and not kind.hasobject:
         raise ValueError(
-            f"the header of {member.filename[:80]!r} announces an array of shape {shape}, and "
+            f"the header of {shown(member.filename)} states an array of shape {shape}, and "
             f"{n_bytes:,} bytes follow"
         )
 
@@ -169,7 +170,7 @@ def _check_parquet(
     """Check that the decoded size of row groups is within the limit of `UnpackedSize`.
 
     A lower estimate is made first; long texts that many rows name are counted if there may be any.
-    The footer may be forged, so that sizes are those of the page headers.
+    The footer may be forged, so the sizes are taken from the page headers.
     """
     size, columns, texts = UnpackedSize(path, value_bytes), range(file.metadata.num_columns), []
     with path.open("rb", buffering=0) as raw, _damage(path):
@@ -194,7 +195,7 @@ def _check_parquet(
 
 
 def _further_bytes(column: "pq.ColumnSchema") -> int:
-    """Return the memory of a value besides that of a number or text.
+    """Return the memory of a value in addition to that of a number or text.
 
     Values of lists, structures, decimals and dates are Python objects.
     """
@@ -205,7 +206,7 @@ def _further_bytes(column: "pq.ColumnSchema") -> int:
 
 
 def _add_texts(size: UnpackedSize, group: int, name: str, pages: Pages, most: int) -> None:
-    """Count the texts of a column chunk, unless they have `most` bytes at most."""
+    """Count the texts of a column chunk, unless they have at most `most` bytes."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -260,15 +261,15 @@ def check_saved_dataset(folder: Path) -> None:
 
 
 def _document(folder: Path, name: str) -> Any:  # noqa: ANN401 - JSON
-    """Read a JSON file of a folder that may be a stranger's."""
+    """Read a JSON file of a folder that may be untrusted."""
     file = _named(folder, name)
     return parse_json(read_document(file), str(file))
 
 
 def _named(folder: Path, name: str) -> Path:
-    """Name a file of a folder; `datasets` reads a name with a colon as an address."""
+    """Return the path of a file of a folder; `datasets` reads a name with a colon as a URL."""
     if ":" in name:
-        raise DataError(f"{folder}: {name[:80]!r} is not the name of a file; write it again")
+        raise DataError(f"{folder}: {shown(name)} is not the name of a file; write it again")
     return within(folder, name)
 
 
@@ -297,7 +298,7 @@ def _check_arrow(path: Path) -> None:
 
 
 def _is_plain(kind: "pa.DataType") -> bool:
-    """Check that each value of a column has bytes of its own."""
+    """Check that the values of a column do not share bytes."""
     children = [kind.field(number).type for number in range(kind.num_fields)]
     is_shared = re.match(r"\w+_view|dictionary|run_end_encoded", str(kind)) is not None
     return not is_shared and all(map(_is_plain, children))
@@ -307,7 +308,7 @@ def _is_compressed(header: bytes) -> bool:
     """Check a message of Arrow, a FlatBuffer, for the compression of its buffers."""
 
     def field(table: int, number: int) -> int:
-        """Return the position of a field of a table; 0 if it is not there."""
+        """Return the position of a field of a table; 0 if it is missing."""
         layout = table - struct.unpack_from("<i", header, table)[0]
         end = struct.unpack_from("<H", header, layout)[0]
         at = 4 + 2 * number

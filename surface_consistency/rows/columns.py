@@ -1,4 +1,4 @@
-"""The declared mapping from what a study needs to what a source calls it."""
+"""The mapping of fields that a study needs to the columns of a source."""
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from surface_consistency.reading import find_column, first_names, shown
 from surface_consistency.rows.readers import Row
 
 Candidates = Mapping[str, tuple[str, ...]]
-"""Field to the column names it may have, the likeliest first."""
+"""Field to its possible column names, the most likely first."""
 
 REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "triple_id": ("triplet_id",),
@@ -29,10 +29,10 @@ REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "template": ("template",),
     "question": ("question",),
 }
-"""Fields of RedirectQA, and the names that are known of them: the eight columns of release v1.0.0
-that public code reads, those that this package writes, and PopQA's. No public description tells the
-relation, object, answer, template and question columns of either release: name them where they
-differ, since no other name is guessed."""
+"""Fields of RedirectQA and their known names: the eight columns of release v1.0.0 that public code
+reads, those that this package writes, and PopQA's. The relation, object, answer, template and
+question columns of either release are not publicly described: name them if they differ, since no
+other name is guessed."""
 
 POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     name: (name,)
@@ -45,7 +45,7 @@ POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _as_columns(field: str, column: str) -> str:
-    """Say in an argument `columns` that a column is that of a field."""
+    """Write an argument `columns` that maps a field to a column."""
     return f"columns={{{shown(field)}: {shown(column)}}}"
 
 
@@ -61,24 +61,24 @@ def resolve_columns(
 ) -> dict[str, str]:
     """Find the column of each field.
 
-    An override wins; then the name that is there, as it is written or with other case, hyphens,
-    spaces or none for underscores ("possibleAnswers").
+    An override has precedence, then a known name that is present, as it is written or with other
+    case, hyphens, spaces or nothing in place of underscores ("possibleAnswers").
 
     Args:
         available: Columns of the source.
         candidates: The declared mapping, such as `REDIRECTQA_COLUMNS`.
-        overrides: Field to the column that holds it, for columns under other names.
+        overrides: Field to its column, for columns with other names.
         required: Fields that must be found; a tuple is satisfied by any one of its fields.
-        remedies: What else helps where a required field is missing, by (first) field.
-        source: What has the columns, for messages.
-        spelled: How the user says that a column is that of a field.
+        remedies: Further remedies for a missing required field, by (first) field.
+        source: Name of the source, for messages.
+        spelled: Writes the option that maps a field to a column, for messages.
 
     Returns:
         Field to column, for the fields that were found.
 
     Raises:
         ColumnNotFoundError: If a required field has no column, two columns could be that of a
-            field, or an override names a field that is not declared or a column that is not there.
+            field, or an override names a field that is not declared or a column that is missing.
 
     Examples:
         >>> named = {"references": "gold"}
@@ -90,8 +90,8 @@ def resolve_columns(
         argument = spelled(field, column)
         if field not in candidates:
             raise ColumnNotFoundError(
-                f"{argument}: there is no field {shown(field)}{_close(field, candidates)}; the "
-                f"fields are {', '.join(candidates)}"
+                f"{argument}: unknown field {shown(field)}{_close(field, candidates)}; the fields "
+                f"are {', '.join(candidates)}"
             )
         own = find_column(column, available)
         if own is None:
@@ -107,7 +107,7 @@ def resolve_columns(
         if len(columns) > 1:
             raise ColumnNotFoundError(
                 f"{source}: columns {' and '.join(map(shown, columns))} could both be "
-                f"{shown(field)}; say which is it: {spelled(field, columns[0])}"
+                f"{shown(field)}; name the one that is: {spelled(field, columns[0])}"
             )
         if columns:
             resolved[field] = columns[0]
@@ -117,7 +117,7 @@ def resolve_columns(
             other = (remedies or {}).get(group[0], "")
             raise ColumnNotFoundError(
                 f"{source} has no column for {_missing(group, available, candidates)}. If one of "
-                f"them holds it, say which: {spelled(group[0], 'NAME')}{other}"
+                f"them contains it, name it: {spelled(group[0], 'NAME')}{other}"
             )
     return {field: resolved[field] for field in candidates if field in resolved}
 
@@ -129,11 +129,11 @@ def refuse_late_columns(
     *,
     overrides: Mapping[str, str] | None = None,
 ) -> Iterator[Row]:
-    """Pass rows on, and refuse one with a column that would have changed the mapping.
+    """Yield rows, and reject a row with a new column that would have changed the mapping.
 
     Args:
         rows: The rows with their places.
-        columns: Columns of the rows that were looked at for the mapping.
+        columns: Columns of the rows from which the mapping was made.
         candidates: The declared mapping.
         overrides: As for `resolve_columns`.
 
@@ -141,7 +141,7 @@ def refuse_late_columns(
         The rows.
 
     Raises:
-        RecordError: At the first row with such a column, which would else go unread.
+        RecordError: At the first row with such a column, which would otherwise not be read.
     """
     seen = list(columns)
     known = set(seen)
@@ -155,14 +155,14 @@ def refuse_late_columns(
             if resolve_columns(seen, candidates, overrides=overrides) != resolved:
                 raise RecordError(
                     f"{place}: column {shown(column)} appears here for the first time, too late to "
-                    "be read; give it to the first row too (null where it is empty), or move this "
-                    "row to the front"
+                    "be read; add it to the first row (null if it is empty), or move this row to "
+                    "the front"
                 )
         yield place, row
 
 
 def _missing(group: tuple[str, ...], available: Collection[str], candidates: Candidates) -> str:
-    """Say what was looked for and what was seen."""
+    """Describe a missing field: the names that were searched for, and the columns."""
     looked = "; ".join(f"{shown(field)} under {', '.join(candidates[field])}" for field in group)
     names = [name for field in group for name in candidates[field]]
     near = next((hint for name in names if (hint := _close(name, available))), "")
@@ -171,6 +171,6 @@ def _missing(group: tuple[str, ...], available: Collection[str], candidates: Can
 
 
 def _close(name: str, known: Collection[str]) -> str:
-    """Suggest the names that look like a given one."""
+    """Suggest the names that are similar to a given one."""
     matches = difflib.get_close_matches(name, list(known), n=3, cutoff=0.75)
     return f" (close: {', '.join(matches)})" if matches else ""

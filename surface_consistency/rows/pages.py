@@ -1,10 +1,10 @@
 """Positions and sizes of Parquet pages, read from the footer and from the headers of the pages.
 
 The reader of pyarrow decodes pages by their own headers and does not compare them with the footer.
-It ends the process, without an exception, where the metadata of a column chunk contradicts the
-schema and is asked for; and it takes memory for as many parts as a list announces. The footer is
-therefore parsed here as well. Both are structures of the Thrift compact protocol; their fields are
-those of `FileMetaData` and `PageHeader` in the Parquet format
+It ends the process, without an exception, if the metadata of a column chunk contradicts the schema
+and is read; and it allocates memory for as many parts as a list states. The footer is therefore
+parsed here as well. Both are structures of the Thrift compact protocol; their fields are those of
+`FileMetaData` and `PageHeader` in the Parquet format
 (https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift).
 """
 
@@ -150,7 +150,7 @@ def read_pages(file: BinaryIO, chunk: Chunk) -> Pages:
 def check_lengths(file: BinaryIO, page: DeltaPage, codec: int, n_levels: int) -> None:
     """Check that a page does not state more lengths of texts than it has values.
 
-    pyarrow reads as many lengths as the page states, whatever its header says.
+    pyarrow reads as many lengths as the page states, regardless of its header.
 
     Args:
         file: The Parquet file, open for reading.
@@ -209,7 +209,7 @@ class _Parser:
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._number(16)
             kind = head & 15
-            # pyarrow merges the two structures of a field that is there twice.
+            # pyarrow merges two structures of the same field.
             if not 0 < field < 2**15 or (field, kind) in fields:
                 raise ValueError(f"its metadata has a field {field}, or has it twice")
             # True and false are types of a field, without a value.

@@ -1,7 +1,6 @@
-"""Files of rows: one reader for each format, a few rows in memory at a time, bad places named."""
+"""Readers of data files by format: rows are streamed, and errors name file and line."""
 
 import itertools
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,39 +14,37 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH: Final = 4096
-_REPAIR: Final = (
-    "repair the file (several objects stand one a line, each on a line of its own, or in a list)"
-)
+_REPAIR: Final = "repair the file (several objects are written as one per line, or in a list)"
 
 
 class Place(NamedTuple):
-    """Where a row stands, for messages."""
+    """Position of a row, for messages."""
 
     source: str
     """File, or a name for rows that come from memory."""
 
     number: int
-    """Line of a text file, row of anything else; from 1."""
+    """Line of a text file, otherwise the row; from 1."""
 
     def __str__(self) -> str:
         return f"{self.source}:{self.number}"
 
 
 Row = tuple[Place, Mapping[str, object]]
-"""A row by column name, and where it stands."""
+"""A row by column name, and its position."""
 
 
 def read_rows(path: Path) -> Iterator[Row]:
     """Read the rows of a data file by its suffix.
 
     Args:
-        path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (one object a line, a list of objects, or
-            one object on several lines, which is one row), `.csv` or `.tsv` file; those of text may
-            be packed (`.jsonl.gz`). In CSV and TSV every cell is text: "NA" and "null" are names.
+        path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (one object per line, a list of objects, or
+            one object on several lines, which is one row), `.csv` or `.tsv` file; text files may be
+            compressed (`.jsonl.gz`). In CSV and TSV every cell is text: "NA" and "null" are names.
 
     Yields:
-        The rows in the file's order. All formats but an object on several lines are read in bounded
-        memory.
+        The rows in the file's order. All formats except an object on several lines are read in
+        bounded memory.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -59,8 +56,8 @@ def read_rows(path: Path) -> Iterator[Row]:
     suffix = Path(path.stem if is_packed else path.name).suffix.lower()
     if suffix not in FORMATS or (is_packed and suffix == ".parquet"):
         raise DataError(
-            f"cannot read {path}: the formats are {', '.join(FORMATS)}, and those of text packed "
-            "(.gz)"
+            f"cannot read {path}: the formats are {', '.join(FORMATS)}; text files may be "
+            "compressed (.gz)"
         )
     source = str(path)
     for number, row in FORMATS[suffix](path):
@@ -68,7 +65,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Read one object a line, one list of objects, or one object on several lines: one row."""
+    """Read one object per line, one list of objects, or one object on several lines (one row)."""
     is_list = reading.read_start(path).startswith(b"[")
     if not is_list and not _is_indented(path):
         yield from reading.json_objects(path)
@@ -81,22 +78,22 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         if not isinstance(row, dict):
             raise RecordError(
                 f"{path}:{number}: an item of the list is one JSON object with a row's columns, "
-                f"got {json.dumps(row)[:60]}"
+                f"got {reading.shown(row)}"
             )
         yield number, row
 
 
 def _is_indented(path: Path) -> bool:
-    """Tell an object that is written on several lines by where the first of them ends."""
+    """Detect an object that is written on several lines, by the end of its first line."""
     line = next((line.strip() for _, line in reading.read_lines(path) if line.strip()), b"")
     return line.startswith(b"{") and line.endswith((b"{", b"[", b","))
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
-    """Read a Parquet file batch by batch: row number from 1, and the row in plain Python values.
+    """Read a Parquet file by batches: row number from 1, and the row in built-in Python values.
 
     Raises:
-        DataError: If it is no Parquet file.
+        DataError: If it is not a Parquet file.
         RecordError: If two of its columns have one name, it has more than `MOST_COLUMNS`, a text
             has more than `LONGEST_LINE` bytes, or the decoded file exceeds the limit of its size.
     """
@@ -105,7 +102,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     number = 0
     try:
         with open_parquet(path, reading.VALUE_BYTES) as file:
-            if file.num_row_groups == 0:  # Which pyarrow 18 reads as a fault.
+            if file.num_row_groups == 0:  # pyarrow 18 fails on such a file.
                 return
             for batch in file.iter_batches(batch_size=_BATCH):
                 check_cells(batch, str(path))
@@ -115,7 +112,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
                     yield number, dict(zip(batch.schema.names, cells, strict=True))
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            f"{path} is no readable Parquet file: {str(error).rstrip('.')}; copy or write it again"
+            f"{path} is not a readable Parquet file: {str(error).rstrip('.')}; copy or rewrite it"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Result files at a URL that fsspec opens: copied once, then read as local files are."""
+"""Local copies of result files at a URL that fsspec opens."""
 
 import os
 import re
@@ -18,10 +18,10 @@ _DOWNLOADS: Final = {
 
 
 def url_of(source: str | os.PathLike[str]) -> str | None:
-    """Tell a URL from a path.
+    """Distinguish a URL from a path.
 
     Args:
-        source: What the user gives; a `Path` of a URL has lost one of its slashes.
+        source: A path or URL from the user; a `Path` of a URL has lost one of its slashes.
 
     Returns:
         The URL; None for a path.
@@ -44,13 +44,13 @@ def local_copy(url: str) -> Path:
         The copy, which is deleted when the process ends.
 
     Raises:
-        SourceNotFoundError: If nothing is there, access is denied, or it cannot be reached.
+        SourceNotFoundError: If it does not exist, access is denied, or it cannot be reached.
         DataError: If fsspec does not know the protocol, or lacks the package for it.
     """
     import fsspec  # type: ignore[import-untyped]
 
     scheme = url.partition(":")[0]
-    download = f"download it ({_DOWNLOADS.get(scheme, 'such as with curl')}) and give the file"
+    download = f"download it ({_DOWNLOADS.get(scheme, 'such as with curl')}) and pass the file"
     try:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
@@ -66,7 +66,7 @@ def local_copy(url: str) -> Path:
     try:
         system.get(path, str(copy), recursive=bool(system.isdir(path)))
     except Exception as error:
-        # Each file system has errors of its own.
+        # Each file system raises its own errors.
         is_missing = isinstance(error, FileNotFoundError)
         login = (
             "; log in with `hf auth login`, and accept the terms of a gated repository on its page"

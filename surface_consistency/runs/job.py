@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 import surface_consistency
 from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
-from surface_consistency.reading import parse_json, read_document, within
+from surface_consistency.reading import parse_json, read_document, shown, within
 from surface_consistency.rows.columnar import check_arrays
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import CLAIMED, claim_files, output_folder, write_json
@@ -171,7 +171,7 @@ class Job:
             ) from error
         if version != _FORMAT or kind not in cls.kinds:
             raise DataError(
-                f"{path} is of format {version}, kind {kind!r}; this version reads format "
+                f"{path} is of format {version}, kind {shown(kind)}; this version reads format "
                 f"{_FORMAT}, kinds {', '.join(cls.kinds)}: update surface-consistency"
             )
         return cls(Path(folder), content)

@@ -520,7 +520,8 @@ def test_each_metric_has_its_own_direction_and_costs_are_not_scores():
         "acc": "better", "toxicity": "worse",
     }  # fmt: skip
     assert whole.notes[0] == (
-        "rows: latency_ms is a cost, which is a score only if `metrics` names it, so it is left out"
+        "rows: latency_ms is a cost, which is read as a score only if `metrics` names it, so it is "
+        "excluded"
     )
     assert row_of(named, "latency_ms")["conclusion"] == "worse"
 

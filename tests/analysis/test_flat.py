@@ -161,7 +161,7 @@ def test_what_rows_refuse_sums_refuse(tmp_path):
     """A doubled item with two scores in one order, and two models under one name."""
     again = pd.concat([drawn(0), drawn(1)]).sort_values("passage", kind="stable")
     paths = written(tmp_path, [again, again])
-    with pytest.raises(DataError, match="item '0' of 'a' stands more than once"):
+    with pytest.raises(DataError, match="item '0' of 'a' occurs more than once"):
         compare_results(paths)
 
     apart = drawn(0, model=np.where(ITEM < 300, "m", "n"))

@@ -446,7 +446,7 @@ def test_compare_takes_every_option_of_the_command(tmp_path, capsys):
 test_compare_rejects = refusals(
     lambda call: call(),
     (compare, TypeError, "compare needs results"),
-    (lambda: compare({"a": SOURCE, "b": SOURCE[:0]}), DataError, "b holds no rows"),
+    (lambda: compare({"a": SOURCE, "b": SOURCE[:0]}), DataError, "b contains no rows"),
     (lambda: compare(ONE, scor="x"), r"compare has no option 'scor' \(did you mean 'score'"),
     (lambda: compare(ONE, fail_if="worse"), "compare has no option 'fail_if'"),
 )

@@ -152,7 +152,7 @@ FORM = {"condition": "form"}
     [
         (FORMS, FORM | {"second": "redirct"}, ColumnNotFoundError, "not a value .*'redirect'"),
         (FORMS, FORM | {"second": "canonical"}, ValueError, "each a value of form"),
-        (TWICE, FORM, DataError, "stands more than once with .*distinguishes the rows by `repeat`"),
+        (TWICE, FORM, DataError, "occurs more than once with .*distinguishes the rows by `repeat`"),
         (APART, FORM, DataError, "no item has a row under both"),
         (FORMS, FORM | {"by": ("form",)}, DataError, "'form' of item '1' differs between"),
         (
@@ -161,14 +161,14 @@ FORM = {"condition": "form"}
             DataError,
             r"v\.csv: row 2, column 'redirect': 'NA' is not a score",
         ),
-        (HEAD, {"second": "alias"}, ColumnNotFoundError, "no column 'alias', named by `second`"),
+        (HEAD, {"second": "alias"}, ColumnNotFoundError, "column 'alias' of `second` not found"),
         (HEAD, {"second": None}, ValueError, "`first` and `second`, each a column of scores"),
         (HEAD, {"score": "x"}, ValueError, "`score` without `condition` has no effect"),
         (HEAD, {"rule": "popqa"}, ValueError, "`rule` without `condition` has no effect"),
         (HEAD, {"cluster": ("a", "b")}, ValueError, "`cluster` takes one column; got a, b"),
         ("canonical,redirect\n", {}, DataError, "v.csv has no rows; check how it was written"),
-        ("Canonical,CANONICAL,redirect\n1,0,1\n", {}, ColumnNotFoundError, "both writings of"),
-        (None, {}, SourceNotFoundError, "no file or folder .*nowhere.csv"),
+        ("Canonical,CANONICAL,redirect\n1,0,1\n", {}, ColumnNotFoundError, "both spellings of"),
+        (None, {}, SourceNotFoundError, "file or folder .*nowhere.csv not found"),
     ],
 )
 def test_what_cannot_be_paired_is_refused(tmp_path, source, options, error, message):

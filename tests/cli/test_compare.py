@@ -144,12 +144,12 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "holds no rows"),
-        ("nr,score\n1,1\n", "'prompt_id', 'question', 'prompt', 'task_id'; saw nr, score"),
+        ("", "contains no rows"),
+        ("nr,score\n1,1\n", "'task_id'; name it by .* Columns: nr, score"),
         ("id,score\n8,1\n9,1\n", "items are called '8' by broken, '1' by whole"),
         ("id,score\n8,1\n9,1\n", "error: by the metric 'score': no item has a score for every"),
         ("id,score\n1,\n2,\n", "(items with a score: broken 0, whole 2); drop broken"),
-        ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that tells them apart by --form"),
+        ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that distinguishes them by --form"),
     ],
 )
 def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, capsys):
@@ -309,8 +309,9 @@ def test_the_reason_is_given_if_no_metric_is_left(tmp_path, capsys, command):
     file.write_text("\n".join(map(json.dumps, rows)))
 
     assert main([command, str(file)]) == 2
-    assert "latency is a cost, which is a score only if --metrics names it, so it is left out" in (
-        " ".join(capsys.readouterr().err.split())
+    assert (
+        "latency is a cost, which is read as a score only if --metrics names it, so it is excluded"
+        in (" ".join(capsys.readouterr().err.split()))
     )
 
 

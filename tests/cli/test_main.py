@@ -239,7 +239,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["report"], "no run folder is given"),
         (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
-        (["paired", "empty.csv", *VERDICTS], "empty.csv holds no rows, so no "),
+        (["paired", "empty.csv", *VERDICTS], "empty.csv contains no rows, so no "),
         (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
         (["run", "forms", "--source", "x.jsonl", *MODEL], "--source: no file or folder 'x.jsonl'"),
         (["run", "audit", "--databases", "x", *MODEL], "--databases: no database file or folder x"),
@@ -274,7 +274,7 @@ def test_debug_shows_the_traceback(runner, tmp_path, capsys):
 
     with pytest.raises(ValueError, match="--shots: input should be greater"):
         main(["--debug", *command])
-    with pytest.raises(PluginError, match="no study 'nothing'"):
+    with pytest.raises(PluginError, match="study 'nothing' not found"):
         main(["run", "nothing", "--debug"])
     assert main(["--version", "--debug"]) == 0
     assert capsys.readouterr().out == f"{surface_consistency.__version__}\n"
@@ -316,7 +316,7 @@ COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--first", "canonical", "--second", "nothing"], "no column 'nothing', named by --second"),
+        (["--first", "canonical", "--second", "nothing"], "column 'nothing' of --second not found"),
         ([*COMPARE, "--by", "nothing"], "--by nothing is not among the columns"),
         # The last of a repeated option counts.
         (["--first", "nothing", *COMPARE, "--test", "sign"], "--test: input should be"),
@@ -392,10 +392,7 @@ def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, ca
     ("rename", "messages"),
     [
         ({"question": "prompt"}, ["--column question=NAME. To", "--setting ask_by_template=True"]),
-        (
-            {"object_aliases": "gold"},
-            ["say which: --column references=NAME. To accept the object's"],
-        ),
+        ({"object_aliases": "gold"}, ["name it: --column references=NAME. To accept only the"]),
         ({}, ["its splits: train (rows.jsonl); pass --setting split=train"]),
     ],
 )

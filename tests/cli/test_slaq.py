@@ -207,7 +207,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
         (["--judge", "human", "--labels", "no.csv"], "no file no.csv"),
         (["--judge", "llm"], "--judge llm needs --judge-model"),
         (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
-        (["--judge", "llm", "--setting", "judge_runner=nobody"], "no runner 'nobody'"),
+        (["--judge", "llm", "--setting", "judge_runner=nobody"], "runner 'nobody' not found"),
         (llm(judge_max_new_tokens=0), "--setting judge_max_new_tokens: input should be"),
         (["--judge-rule", "vibes"], "vibes"),
         (["--permutations", "0"], "--permutations: input should be greater than or equal to 1"),

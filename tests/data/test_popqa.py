@@ -16,7 +16,7 @@ from surface_consistency.matching import match_columns
 
 
 def row(identifier, subject, obj, **changes):
-    """One row in PopQA's columns; lists are JSON strings, as released."""
+    """One row in PopQA's columns; lists are JSON strings, as in the release."""
     return {
         **{"id": identifier, "subj": subject, "prop": "occupation", "obj": obj},
         **{"subj_id": 1850297, "prop_id": 22, "obj_id": 2834605},
@@ -44,7 +44,7 @@ def without(column):
 
 @pytest.fixture
 def tsv(tmp_path):
-    """PopQA's file as it is on the hub: tab-separated, quoted where needed."""
+    """PopQA's file as on the hub: tab-separated, quoted if necessary."""
     path = tmp_path / "PopQA" / "test.tsv"
     path.parent.mkdir()
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -55,7 +55,7 @@ def tsv(tmp_path):
 
 
 def test_load_popqa_reads_the_released_file(tsv):
-    """Every column arrives in its field; names such as "NA" stay, PopQA's own numbers do not."""
+    """Every column is read into its field; names such as "NA" are kept, PopQA's ids are not."""
     rows = load_popqa(tsv).rows
 
     assert rows["id"].iloc[0].startswith("4222362:original:")
@@ -73,8 +73,8 @@ def test_load_popqa_reads_the_released_file(tsv):
     assert rows["object_name"].tolist()[1:] == ["null", "None", "nan"]
 
 
-def test_rows_that_lost_a_name_are_refused(tsv, tmp_path):
-    """Rows that came through a reader with NA rules are refused with the remedy, which works."""
+def test_rows_with_a_lost_name_are_rejected(tsv, tmp_path):
+    """Rows from a reader with NA rules raise an error, whose remedy works."""
     options = {"delimiter": "\t", "split": "train", "cache_dir": str(tmp_path / "cache")}
     lossy = datasets.load_dataset("csv", data_files=str(tsv), **options)
     whole = datasets.load_dataset("csv", data_files=str(tsv), keep_default_na=False, **options)
@@ -95,7 +95,7 @@ def test_rows_that_lost_a_name_are_refused(tsv, tmp_path):
     ],
     ids=["first", "not added", "trimmed"],
 )
-def test_the_object_leads_the_accepted_answers_if_it_is_among_them(obj, listed, answers):
+def test_the_object_is_the_first_accepted_answer_if_it_is_one(obj, listed, answers):
     data = load_popqa([row(1, "A", obj, possible_answers=json.dumps(listed))])
 
     assert data.rows["references"].tolist() == [answers]
@@ -104,7 +104,7 @@ def test_the_object_leads_the_accepted_answers_if_it_is_among_them(obj, listed, 
 
 @pytest.mark.parametrize("empty", ["[]", "", None])
 def test_missing_answers_are_kept_and_counted(empty):
-    """A fact without accepted answers stays, with a warning at the caller's line."""
+    """A fact without accepted answers is kept, with a warning at the caller's line."""
     with pytest.warns(
         UnscoredWarning, match=r"1 questions of list have no accepted answer \(1 facts: 1\)"
     ) as caught:
@@ -114,8 +114,8 @@ def test_missing_answers_are_kept_and_counted(empty):
     assert data.rows["references"].iloc[0] == ()
 
 
-def test_uris_that_are_no_items_are_left_out():
-    """A missing or foreign address gives no identifier."""
+def test_uris_without_an_item_are_read_as_missing():
+    """A missing or other URI gives no identifier."""
     data = load_popqa([row(1, "A", "b", s_uri=None, o_uri="http://example.org/entity/P19")])
 
     assert data.rows[["subject_id", "object_id"]].isna().all(axis=None)
@@ -134,9 +134,9 @@ def test_uris_that_are_no_items_are_left_out():
             ColumnNotFoundError,
             r"'possible_answers' under possible_answers\. Its",
         ),
-        ([ROWS[0]] * 2, DataError, r"list:2: id '4222362' is on an earlier row too"),
+        ([ROWS[0]] * 2, DataError, r"list:2: id '4222362' is also on an earlier row"),
         ([row(1, "A", "b", s_pop=-5)], RecordError, r"list:1: .*'s_pop': .* at least 0, got -5"),
-        ([row(1, "A", "b", o_pop="x")], RecordError, r"list:1: column 'o_pop': expected a whole"),
+        ([row(1, "A", "b", o_pop="x")], RecordError, r"list:1: column 'o_pop': expected an int"),
         ("akariasai/PopQA", SourceNotFoundError, r"'akariasai/PopQA' is not in its cache"),
     ],
     ids=["late column", "missing column", "repeated id", "negative", "no number", "offline"],

@@ -23,8 +23,8 @@ def dumped(questions):
     return [row.model_dump(mode="json") for row in hub_rows(questions)]
 
 
-def test_hub_rows_read_back_as_the_same_data(rows):
-    """What the release calls by known names comes out as it went in, and no answer as none."""
+def test_hub_rows_can_be_read_as_the_same_data(rows):
+    """Columns with known names are unchanged, and a fact without answers has none."""
     for row in rows[:4]:
         row["possible_answers"] = None
     with pytest.warns(UnscoredWarning, match="4 questions"):
@@ -41,7 +41,7 @@ def test_hub_rows_read_back_as_the_same_data(rows):
 
 
 def test_hub_rows_agree_with_the_bundled_sample():
-    """The sample's own file holds the rows that its questions give."""
+    """The file of the sample contains the rows of its questions."""
     stored = read_jsonl(SAMPLES / "redirectqa" / "test.jsonl", RedirectQARow)
 
     assert list(hub_rows(load_redirectqa("sample").questions)) == list(stored)
@@ -50,7 +50,7 @@ def test_hub_rows_agree_with_the_bundled_sample():
 def test_hub_rows_rejects_facts_without_number(rows):
     named = [row | {"triplet_id": f"fact {row['triplet_id']}"} for row in rows]
 
-    with pytest.raises(DataError, match=r"fact 'fact 230395': .*whole numbers for triplet_id"):
+    with pytest.raises(DataError, match=r"fact 'fact 230395': .*integers for triplet_id"):
         dumped(load_redirectqa(named).questions)
 
 
@@ -72,7 +72,7 @@ def table():
 
 @pytest.mark.parametrize("flip", [False, True])
 def test_read_category_types_needs_no_header(table, flip, tmp_path):
-    """Cells are known by their content, whatever the columns are called and their order."""
+    """Cells are recognised by their content, regardless of names and order of the columns."""
     path = write_table(tmp_path, table, header="x,y", flip=flip)
 
     assert read_category_types(path) == {
@@ -81,7 +81,7 @@ def test_read_category_types_needs_no_header(table, flip, tmp_path):
 
 
 def test_check_category_types_names_the_differences(table, tmp_path, recwarn):
-    """A folder that has no table, or groups as the paper does, is passed over."""
+    """A folder without a table, or with the groups of the paper, gives no warning."""
     check_category_types(tmp_path)
     write_table(tmp_path, table | {"Redirects_from_books": "Typical_Errors"})
     check_category_types(tmp_path)

@@ -25,12 +25,12 @@ from surface_consistency.errors import (
         (
             ("possible_answers",),
             r"'references' under possible_answers; 'object_al.*Its columns are triplet_id, "
-            r".*To accept the object's name alone, name its column there$",
+            r".*To accept only the object's name, name its column there$",
         ),
     ],
 )
-def test_missing_columns_are_refused(dropped, message, rows):
-    """The message names what was looked for and what was seen."""
+def test_missing_columns_raise_an_error(dropped, message, rows):
+    """The message contains the names that were searched for and the columns."""
     with pytest.raises(ColumnNotFoundError, match=message):
         load_redirectqa(
             [{name: value for name, value in row.items() if name not in dropped} for row in rows]
@@ -46,13 +46,13 @@ def test_missing_columns_are_refused(dropped, message, rows):
         ("subject_surface", "  ", r"'subject_surface' is empty; .*keep_default_na=False"),
         ("subject_surface", ["a"], r"column 'subject_surface': expected text, got \['a'\]"),
         ("subject_surface_category", {"a": 1}, r"column 'subject_surface_category': expected text"),
-        ("subject_pageviews", "many", r"column 'subject_pageviews': expected a whole number of at"),
-        ("subject_pageviews", -1, r"rows\.jsonl:3: .*number of at least 0, got -1"),
+        ("subject_pageviews", "many", r"column 'subject_pageviews': expected an integer of at"),
+        ("subject_pageviews", -1, r"rows\.jsonl:3: .*integer of at least 0, got -1"),
         ("possible_answers", {"a": 1}, r"column 'possible_answers': expected text, .* got \{'a'"),
         ("question", 1.5, r"column 'question': expected text, got 1\.5"),
     ],
 )
-def test_broken_cells_are_refused(column, value, message, rows, tmp_path, write_lines):
+def test_invalid_cells_raise_an_error(column, value, message, rows, tmp_path, write_lines):
     """The message names file, line, column and value."""
     rows[0]["subject_pageviews"] = rows[1]["subject_pageviews"] = None
     rows[2][column] = value
@@ -80,21 +80,21 @@ def without_template(rows):
 
 
 def without_relation(rows):
-    """Neither a column nor a question in known words names the relation."""
+    """Neither a column nor a question in a known wording identifies the relation."""
     for row in rows[:4]:
         row |= {"relation": None, "question": f"Where was {row['subject_surface']} born?"}
     del rows[1:4:2]
 
 
 def without_identity(rows):
-    """Without ids, subject, relation and object together are the fact."""
+    """Without ids, subject, relation and object together identify the fact."""
     for row in rows:
         del row["triplet_id"]
     rows[4] |= {"object_id": None, "object_surface": None, "possible_answers": None}
 
 
 def of_two_templates(rows):
-    """Two values that are both no wording of PopQA's."""
+    """Two values, neither of which is PopQA's wording."""
     for row in rows:
         row["template"] = {"original": "t1", "paraphrase": "t2"}[row["template"]]
         row["question"] = f"{row['template']}: who or where, {row['subject_surface']}?"
@@ -158,15 +158,15 @@ def of_two_templates(rows):
         ),
     ],
 )
-def test_rows_that_contradict_each_other_are_refused(change, error, message, rows):
+def test_rows_that_contradict_each_other_raise_an_error(change, error, message, rows):
     change(rows)
 
     with pytest.raises(error, match=message):
         load_redirectqa(rows)
 
 
-def test_one_question_in_known_words_tells_the_relation_of_a_fact(rows):
-    """Questions in other words after it, or none, take nothing back."""
+def test_one_question_in_a_known_wording_gives_the_relation_of_a_fact(rows):
+    """Later questions in other wordings, or none, do not change it."""
     named = load_redirectqa(rows).rows["relation"].iloc[0]
     for row in rows:
         row["relation"] = None
@@ -175,13 +175,13 @@ def test_one_question_in_known_words_tells_the_relation_of_a_fact(rows):
     assert load_redirectqa(rows).rows["relation"].iloc[0] == named
 
 
-def test_questions_are_made_up_only_on_request(rows):
-    """Else neither a missing column nor an empty cell is filled from templates."""
+def test_questions_are_written_by_template_only_on_request(rows):
+    """By default neither a missing column nor an empty cell is filled from templates."""
     expected = load_redirectqa(rows).source.digest
     without = [{name: value for name, value in row.items() if name != "question"} for row in rows]
     rows[3]["question"] = None
 
-    with pytest.raises(RecordError, match=r"list:4: column 'question' is empty, and a question is"):
+    with pytest.raises(RecordError, match=r"list:4: column 'question' is empty, and no q"):
         load_redirectqa(rows)
     for source in (without, rows):
         assert load_redirectqa(source, ask_by_template=True).source.digest == expected
@@ -201,7 +201,7 @@ RELEASE = {
 
 
 def fake_release(rows, *, known=()):
-    """Rows as the release might have them: eight known columns, the others under any name."""
+    """Rows of a possible release: eight known columns, the others with unknown names."""
     return [
         {RELEASE.get(name, name) if name not in known else name: cell for name, cell in row.items()}
         | {"split_no": 3}
@@ -209,8 +209,8 @@ def fake_release(rows, *, known=()):
     ]
 
 
-def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
-    """Each refusal names a column to give; with these columns all rows are read."""
+def test_a_release_with_other_names_needs_the_columns_option(rows):
+    """Each error names a column to pass; with these columns all rows are read."""
     source = fake_release(rows)
     given = {}
 
@@ -226,7 +226,7 @@ def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
     assert data.source.digest == load_redirectqa(rows).source.digest
     alone = load_redirectqa(source, columns=given | {"references": "target"})
     assert alone.rows["references"].iloc[0] == ("London",)
-    with pytest.raises(ColumnNotFoundError, match="no field 'gold'; the fields are triple"):
+    with pytest.raises(ColumnNotFoundError, match="unknown field 'gold'; the fields are triple"):
         load_redirectqa(rows, columns={"gold": "possible_answers"})
 
 
@@ -234,8 +234,8 @@ def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
     ("known", "listed"),
     [(("relation", "possible_answers"), "wording, instruction"), (("relation",), "wording, instr")],
 )
-def test_rows_that_differ_are_no_repetition(rows, known, listed):
-    """Two wordings under unknown names are refused with their names, where half the rows went."""
+def test_rows_that_differ_are_not_repetitions(rows, known, listed):
+    """Two wordings in unknown columns raise an error with the names, instead of losing rows."""
     source = fake_release(rows, known=known)
     given = {} if "possible_answers" in known else {"references": "gold_surfaces"}
 
@@ -255,12 +255,12 @@ def test_rows_that_differ_are_no_repetition(rows, known, listed):
     ("first", "second"),
     [({"note": 1}, {}), ({"note": None}, {}), ({"note": object}, {"note": str})],
 )
-def test_cells_of_any_kind_are_compared(rows, first, second):
-    """An absent cell is as an empty one; what cannot be packed is compared as it is shown."""
+def test_unread_cells_of_any_type_are_compared(rows, first, second):
+    """A missing cell equals an empty one; other cells are compared by their `repr`."""
     repeated = [rows[0] | first, *rows[1:], rows[0] | second]
 
     if first == {"note": None}:
-        with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows to the letter"):
+        with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows exactly"):
             load_redirectqa(repeated)
     else:
         with pytest.raises(DataError, match="they differ in note; if one of these"):

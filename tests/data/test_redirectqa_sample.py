@@ -63,7 +63,7 @@ SLAQ_CATEGORIES = {
 }
 
 
-def test_the_slaq_sample_is_spread_over_categories_halves_and_kinds_of_answer():
+def test_the_slaq_sample_covers_categories_halves_and_kinds_of_answers():
     topics = SAMPLE.rows.drop_duplicates("topic_id")
 
     assert len(topics) == len(topics.drop_duplicates(["category", "popularity"])) == 24
@@ -75,8 +75,8 @@ def test_the_slaq_sample_is_spread_over_categories_halves_and_kinds_of_answer():
     assert SAMPLE.rows["is_entity"].notna().all()
 
 
-def test_no_answer_stands_in_what_is_asked():
-    """An echo of the short question or of the long query never scores."""
+def test_questions_do_not_contain_their_answers():
+    """An echo of the short question or of the long query is never correct."""
     for fact in SAMPLE.rows.itertuples():
         queries = [fact.question, fact.long_question, free_query(fact.topic)]
         answer, *asked = padded_words([fact.answer, *queries])
@@ -94,8 +94,8 @@ def test_card_loads_the_sample_without_loss(tmp_path):
     assert loaded.features["Pageviews"].dtype == "int64"
 
 
-def test_the_sample_goes_by_its_name(tmp_path, monkeypatch):
-    """A file or folder of that name in the working folder is a path, "./sample"."""
+def test_sample_is_a_name_and_not_a_path(tmp_path, monkeypatch):
+    """A file or folder of that name in the working folder is given as "./sample"."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sample").mkdir()
 
@@ -103,12 +103,12 @@ def test_the_sample_goes_by_its_name(tmp_path, monkeypatch):
 
     assert (named.source.id, named.source.n_questions) == ("redirectqa-sample", len(named.rows))
     for path in ("./sample", Path("sample")):
-        with pytest.raises(SourceNotFoundError, match="sample holds no data files"):
+        with pytest.raises(SourceNotFoundError, match="sample contains no data files"):
             load_redirectqa(path)
 
 
-def test_loaded_data_say_what_they_hold():
-    """Not every record: a notebook shows what stands alone in its cell."""
+def test_repr_of_loaded_data_summarises_the_content():
+    """It does not list all records, because a notebook displays it."""
     sample, slaq = load_redirectqa("sample"), load_slaq("sample")
 
     assert repr(sample) == (

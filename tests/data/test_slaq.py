@@ -29,7 +29,7 @@ def test_load_reads_figure_6(write_csv, row):
 
 
 @pytest.mark.parametrize("name", NOTHINGS)
-def test_names_that_look_like_nothing_are_kept(write_csv, row, name):
+def test_names_that_look_like_missing_values_are_kept(write_csv, row, name):
     path = write_csv([row(name, ShortA1=name, ShortQ2=name, Category=name, LongA=name)])
     topic = load_slaq(path).topics[0]
 
@@ -37,8 +37,8 @@ def test_names_that_look_like_nothing_are_kept(write_csv, row, name):
     assert topic.questions[0].answer == topic.questions[1].question == name
 
 
-def test_readers_with_na_rules_lose_names_with_a_remedy(write_csv, row, tmp_path):
-    """What `load_dataset` makes of the file cannot be mended, so the message says what to do."""
+def test_rows_of_readers_with_na_rules_raise_an_error_with_a_remedy(write_csv, row, tmp_path):
+    """Rows of `load_dataset` have lost the names, so the message has a remedy."""
     path = write_csv([row("NA"), row("B")])
     lossy = datasets.load_dataset("csv", data_files=str(path), cache_dir=str(tmp_path / "cache"))
 
@@ -47,7 +47,7 @@ def test_readers_with_na_rules_lose_names_with_a_remedy(write_csv, row, tmp_path
 
 
 def test_every_format_gives_the_same_topics(write_csv, row, tmp_path):
-    """CSV, TSV, JSON lines, a Parquet folder and its `load_dataset` hold the same data."""
+    """CSV, TSV, JSON lines, a Parquet folder and its `load_dataset` give the same data."""
     rows = [row("NaN", ShortA1="null", ShortA2='a, "b"\nc'), row("Sodium", ShortA1="NA")]
     data = load_slaq(write_csv(rows))
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -66,8 +66,8 @@ def test_every_format_gives_the_same_topics(write_csv, row, tmp_path):
     assert [*read_parquet(folder / "test.parquet", SlaqRow)] == [*to_slaq_rows(data.topics)]
 
 
-def test_written_csv_comes_back(write_csv, row, tmp_path):
-    """Quotes, commas, line breaks and empty cells survive, and writing twice changes nothing."""
+def test_written_csv_is_read_as_the_same_data(write_csv, row, tmp_path):
+    """Quotes, commas, line breaks and empty cells are kept; a second copy is identical."""
     rows = [
         row("NaN", ShortA1='He said "no", twice', LongA="line\nbreak", Pageviews="", URL=""),
         row("Null", ShortQ1_Entity="", ShortQ2_Entity="true"),
@@ -82,7 +82,7 @@ def test_written_csv_comes_back(write_csv, row, tmp_path):
 
 
 @pytest.mark.parametrize(("n", "is_told"), [(600, False), (601, False), (599, True)])
-def test_hub_release_of_another_size_is_told(write_csv, row, monkeypatch, recwarn, n, is_told):
+def test_hub_release_of_another_size_is_reported(write_csv, row, monkeypatch, recwarn, n, is_told):
     """The paper has 600 rows, the hub reported 601; any other number is another release."""
     path = write_csv([row(f"Topic {k}") for k in range(n)])
     opened = dataclasses.replace(open_source(path), id="WueNLP/SLAQ", revision="f" * 40)
@@ -106,9 +106,9 @@ def test_hub_release_of_another_size_is_told(write_csv, row, monkeypatch, recwar
         ),
         ({"ShortQ2_Entity": "2"}, r"test\.csv:3: .*'ShortQ2_Entity': expected 0 or 1, got '2'"),
         ({"ShortQ2_Entity": "yes"}, r"test\.csv:3: column 'ShortQ2_Entity': expected 0 or 1"),
-        ({"Pageviews": "1.2M"}, r"test\.csv:3: column 'Pageviews': expected a whole number"),
-        ({"Pageviews": "-5"}, r"test\.csv:3: column 'Pageviews': expected a whole number"),
-        ({"Topic": "A"}, r"test\.csv:3: topic 'A' is on .*test\.csv:2 too"),
+        ({"Pageviews": "1.2M"}, r"test\.csv:3: column 'Pageviews': expected an integer"),
+        ({"Pageviews": "-5"}, r"test\.csv:3: column 'Pageviews': expected an integer"),
+        ({"Topic": "A"}, r"test\.csv:3: topic 'A' is also on .*test\.csv:2, with"),
     ],
 )
 def test_malformed_rows_are_named(write_csv, row, changes, message):
@@ -127,13 +127,13 @@ def test_all_malformed_rows_are_named_at_once(write_csv, row):
 
 
 def test_repeated_rows_count_once(write_csv, row):
-    with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows to the letter"):
+    with pytest.warns(SurfaceConsistencyWarning, match="repeats 1 rows exactly"):
         data = load_slaq(write_csv([row("A"), row("B"), row("A")]))
 
     assert len(data.topics) == 2
 
 
-def test_html_is_kept_and_told_or_taken_out_on_request(write_csv, row):
+def test_html_is_kept_with_a_warning_or_removed_on_request(write_csv, row):
     path = write_csv([row("A", ShortA1="H<sub>2</sub>O"), row("B"), row("C", ShortQ2="AT&amp;T?")])
 
     with pytest.warns(SurfaceConsistencyWarning, match=r"2 rows of .*HTML .*:2; .*:4.*clean_html"):
@@ -163,7 +163,7 @@ def test_columns_that_may_be_missing_or_named(write_csv, row):
     assert data.rows["question"].iloc[0].startswith("When did")
 
 
-def test_digest_covers_what_is_asked_and_not_the_order(row):
+def test_digest_covers_questions_and_answers_but_not_their_order(row):
     first = load_slaq([row("A"), row("B")]).source.digest
 
     assert load_slaq([row("B"), row("A")]).source.digest == first
@@ -172,7 +172,7 @@ def test_digest_covers_what_is_asked_and_not_the_order(row):
         assert load_slaq([row("A"), row("B", **{column: "x"})]).source.digest != first
 
 
-def test_select_keeps_halves_of_the_whole(row):
+def test_select_keeps_the_halves_of_all_topics(row):
     rows = [row(str(k), Category=f"C{k % 2}", Pageviews=k) for k in range(8)]
     data = load_slaq(rows)
 
@@ -185,7 +185,7 @@ def test_select_keeps_halves_of_the_whole(row):
 
 
 def test_limit_spreads_over_categories(row):
-    """One topic a category, then the next, in the source's order."""
+    """One topic per category, then the next, in the source's order."""
     rows = [row(f"{name}{k}", Category=name) for name in "ABC" for k in range(3 + (name == "B"))]
     data = load_slaq(rows)
 
@@ -213,7 +213,7 @@ def test_select_rejects(row, options, message):
 
 
 def halves(row, *topics):
-    """The half of each topic, given as name, category and page views."""
+    """Return the half of each topic, given as name, category and page views."""
     rows = [row(name, Category=category, Pageviews=views) for name, category, views in topics]
     facts = load_slaq(rows).rows
     halves = facts.drop_duplicates("topic_id")["popularity"].astype(object)

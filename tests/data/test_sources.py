@@ -47,7 +47,7 @@ def read(source, **options):
 
 
 def test_folder_agrees_with_load_dataset(hub_folder, tmp_path, rows):
-    """A folder in the hub's layout gives the rows that `load_dataset` gives."""
+    """A folder in the hub's layout gives the same rows as `load_dataset`."""
     loaded = datasets.load_dataset(str(hub_folder), split="test", cache_dir=str(tmp_path / "cache"))
 
     assert read(hub_folder) == rows == loaded.to_list()
@@ -55,7 +55,7 @@ def test_folder_agrees_with_load_dataset(hub_folder, tmp_path, rows):
 
 
 def test_every_kind_of_source_gives_the_same_data(hub_folder, tmp_path, rows, write_lines):
-    """Hub folder, file, `datasets` object, streamed or not, and plain rows are the same data."""
+    """Hub folder, file, `datasets` object (streamed or not) and rows give the same data."""
     data = datasets.Dataset.from_list(rows)
     saved = tmp_path / "saved"
     datasets.DatasetDict(test=data).save_to_disk(str(saved))
@@ -87,7 +87,7 @@ def test_every_kind_of_source_gives_the_same_data(hub_folder, tmp_path, rows, wr
         assert found.source.revision is None
 
 
-def test_paths_go_before_hub_ids_and_a_tilde_is_the_home_folder(
+def test_paths_have_precedence_over_hub_ids_and_a_tilde_is_expanded(
     tmp_path, rows, write_lines, monkeypatch
 ):
     write_lines(tmp_path / "naist-nlp" / "RedirectQA" / "test.jsonl", rows)
@@ -98,8 +98,8 @@ def test_paths_go_before_hub_ids_and_a_tilde_is_the_home_folder(
     assert read("naist-nlp/RedirectQA") == read("~/rows.jsonl") == rows
 
 
-def test_columns_are_gathered_over_the_first_thousand_rows_and_no_more():
-    """A column that early rows lack is still seen."""
+def test_columns_are_those_of_the_first_thousand_rows():
+    """A column that the first rows lack is found."""
     taken = []
 
     def stream():
@@ -114,14 +114,14 @@ def test_columns_are_gathered_over_the_first_thousand_rows_and_no_more():
 
 
 def test_datasets_names_do_not_depend_on_the_process(rows):
-    """Rows from memory get a name that a resumed run gets again."""
+    """Rows in memory have the same name in a resumed run."""
     data = datasets.Dataset.from_list(rows)
 
     assert open_source(data).id == open_source(datasets.Dataset.from_list(rows)).id == "Dataset"
 
 
 def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
-    """A folder with one file of no split's name holds "train", as `load_dataset` has it."""
+    """A folder with one file without a split's name has the split "train", as in `datasets`."""
     write_lines(tmp_path / "redirectqa.jsonl", rows)
 
     assert read(tmp_path, split="train") == rows
@@ -154,7 +154,7 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
         ),
         (5, {}, TypeError, r"source must be a hub id, a path, .*got int"),
         (["a.jsonl"], {}, TypeError, r"row 1 must be a dictionary, got str"),
-        ({"test": "a.jsonl"}, {}, TypeError, r"source\['test'\] must hold rows, got str"),
+        ({"test": "a.jsonl"}, {}, TypeError, r"source\['test'\] must contain rows, got str"),
         ({"id": 1, "name": "x"}, {}, SourceNotFoundError, r"its splits: id, name"),
     ],
 )
@@ -181,12 +181,12 @@ LINE = '{"a": 1}\n'
         (
             {"README.md": "# nothing", "notes.txt": LINE},
             SourceNotFoundError,
-            r"holds no data files .* but README\.md, notes\.txt; name",
+            r"contains no data files .* but README\.md, notes\.txt; name",
         ),
         (
             {"manifest.json": LINE, "scoring.json": LINE},
             SourceNotFoundError,
-            r"is that of a run and holds no data; name the data",
+            r"is a run folder and contains no data; name the data",
         ),
         (
             {"a.jsonl": LINE, "b.jsonl": LINE},
@@ -223,7 +223,7 @@ LINE = '{"a": 1}\n'
     ],
 )
 def test_open_source_rejects_a_folder(tmp_path, files, error, message):
-    """The message names what the folder holds, and a way around."""
+    """The message contains the content of the folder, and a remedy."""
     folder = tmp_path / "rows"
     folder.mkdir()
     for name, text in files.items():
@@ -235,7 +235,7 @@ def test_open_source_rejects_a_folder(tmp_path, files, error, message):
         assert read(folder / "test.jsonl") == [{"a": 1}]
 
 
-def test_a_hub_folder_has_its_own_splits_and_no_revision(hub_folder):
+def test_a_hub_folder_has_its_splits_and_no_revision(hub_folder):
     with pytest.raises(
         SourceNotFoundError,
         match=r"no split 'train' in .*; its splits: test \(.*\), dev \(.*\); pass split='te",
@@ -245,7 +245,7 @@ def test_a_hub_folder_has_its_own_splits_and_no_revision(hub_folder):
         open_source(hub_folder, revision="v1.0.0")
 
 
-def test_rows_at_a_url_are_read_as_a_local_file_is():
+def test_rows_at_a_url_are_read_like_a_local_file():
     fsspec.filesystem("memory").pipe("/rows/test.jsonl", b'{"a": 1}\n')
 
     opened = open_source("memory://rows/test.jsonl")
@@ -258,11 +258,11 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture
 def hub(monkeypatch):
-    """Put a table in place of the hub's server: request path to (status, headers, body)."""
+    """Replace the hub's server by a table: request path to (status, headers, body)."""
     answers = {}
 
     def answer(path):
-        """Look a path up; None where there is no connection."""
+        """Return the response to a path; None if there is no connection."""
         for start, found in answers.items():
             if path.startswith(start):
                 return found
@@ -277,7 +277,7 @@ def hub(monkeypatch):
 
 @contextmanager
 def _over_httpx(answer):
-    """Answer in the client of huggingface_hub from 1.0 on: httpx, or its successor httpx2."""
+    """Reply in the client of huggingface_hub >= 1.0: httpx, or its successor httpx2."""
     from huggingface_hub.utils._http import default_client_factory
 
     http = importlib.import_module(
@@ -299,7 +299,7 @@ def _over_httpx(answer):
 
 @contextmanager
 def _over_requests(answer):
-    """Answer in the sessions of huggingface_hub before 1.0."""
+    """Reply in the sessions of huggingface_hub < 1.0."""
     import requests
 
     class Adapter(requests.adapters.BaseAdapter):
@@ -314,7 +314,7 @@ def _over_requests(answer):
             return response
 
         def close(self):
-            """Nothing is open."""
+            """Do nothing, because no connection is open."""
 
     def session():
         made = requests.Session()
@@ -341,7 +341,7 @@ def test_is_hub_id(text, expected):
 
 def test_load_redirectqa_reads_the_hub_cache_offline(own_caches, rows, write_lines):
     """A repository in the hub's cache needs no network; its commit is the revision."""
-    # As the hub's client lays it down: blobs, links to them, and refs.
+    # The layout of the hub's client: blobs, links to them, and refs.
     folder = own_caches / "hub" / "datasets--naist-nlp--RedirectQA"
     snapshot = folder / "snapshots" / COMMIT
     snapshot.mkdir(parents=True)
@@ -356,15 +356,15 @@ def test_load_redirectqa_reads_the_hub_cache_offline(own_caches, rows, write_lin
     assert len(data.rows) == len(rows)
     assert load_redirectqa(revision="v1.0.0").source == data.source
     assert load_redirectqa(revision=COMMIT).source == data.source
-    # A cached README without data is no data set.
+    # A cached README without data is not a data set.
     (snapshot / "test.jsonl").unlink()
     (snapshot / "README.md").write_text("# RedirectQA")
-    with pytest.raises(SourceNotFoundError, match=r"naist-nlp/RedirectQA holds no data files"):
+    with pytest.raises(SourceNotFoundError, match=r"naist-nlp/RedirectQA contains no data files"):
         load_redirectqa()
 
 
-def test_an_uncached_repository_is_refused_offline():
-    """The message names the connection, a folder as a way around, and that no path is so."""
+def test_an_uncached_repository_raises_an_error_offline():
+    """The message has the connection, a folder as remedy, and that no such path exists."""
     with pytest.raises(
         SourceNotFoundError,
         match=r"hub cannot be reached and 'naist-nlp/RedirectQA' at revision 'v0\.1\.0' is not.*"
@@ -381,7 +381,7 @@ def test_an_uncached_repository_is_refused_offline():
         (401, "GatedRepo", r"is gated: accept its conditions .* or set HF_TOKEN"),
         (404, "RepoNotFound", r"no data repository 'o/n', or it is private: .* no local file"),
         (401, "", r"no data repository 'o/n', or it is private"),
-        (404, "RevisionNotFound", r"no revision 'v9': its branches and tags stand at .*/n/tree"),
+        (404, "RevisionNotFound", r"no revision 'v9': its branches and tags are .*/n/tree"),
         (500, "", r"cannot be reached and 'o/n' at revision 'v9' is not in its cache"),
         (0, "down", r"the hub cannot be reached and 'o/n' at revision 'v9' is not in"),
     ],
@@ -395,7 +395,7 @@ def test_fetch_repository_rejects_with_a_remedy(status, code, message, hub):
         fetch_repository("o/n", revision="v9")
 
 
-def test_fetch_repository_rejects_names_that_are_no_ids():
+def test_fetch_repository_rejects_names_that_are_not_ids():
     with pytest.raises(
         SourceNotFoundError, match=r"'a--b' is not a repository id .* no local file"
     ):
@@ -403,7 +403,7 @@ def test_fetch_repository_rejects_names_that_are_no_ids():
 
 
 def test_fetch_repository_downloads_data_files_only(hub, rows):
-    """README, metadata and data files come; weights and pictures stay; the commit is known."""
+    """README, metadata and data files are downloaded, not weights and pictures."""
     content = json.dumps(rows[0]).encode()
     hub["/api/datasets/o/n/revision/main"] = (
         200,

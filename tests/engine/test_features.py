@@ -184,7 +184,7 @@ def test_read_parquet_rejects_what_is_no_parquet(tmp_path):
     path = tmp_path / "rows.parquet"
     path.write_text("{}")
 
-    with pytest.raises(DataError, match=r"rows\.parquet is no readable Parquet file"):
+    with pytest.raises(DataError, match=r"rows\.parquet is not a readable Parquet file"):
         list(read_parquet(path, Entity))
     with pytest.raises(SourceNotFoundError, match=r"no file .*absent; expected rows of Entity"):
         list(read_parquet(tmp_path / "absent", Entity))

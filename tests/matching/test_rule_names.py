@@ -57,7 +57,10 @@ def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
     [
         ("json:JSONDecoder", "is a JSONDecoder; derive it from .*Rule, or name one of popqa"),
         ("pathlib:PurePath.joinpath", "is a function; derive it from"),
-        ("http.client:HTTPConnection", "cannot be made: TypeError: .*host.*; repair or uninstall"),
+        (
+            "http.client:HTTPConnection",
+            "cannot be created: TypeError: .*host.*; repair or uninstall",
+        ),
         ("collections.abc:Sized", "lacks __len__, which a subclass must define"),
     ],
 )

@@ -77,7 +77,10 @@ def test_a_runner_that_is_ready_made_is_used_as_it_is(third_party):
     ("spec", "message"),
     [
         ("nope", "'nope'; available: fake, lookup, minimal, openai, stored.*module:attribute"),
-        ("loud-runners:nope", r"no runner 'loud-runners:nope'; available: .*loud_Runners:loud"),
+        (
+            "loud-runners:nope",
+            r"runner 'loud-runners:nope' not found; available: .*loud_Runners:loud",
+        ),
         ("loudpkg:Mute", r"made a Mute, which is not a Runner; derive its class from"),
         ("loudpkg:nothing", r"'loudpkg:nothing' is a NoneType; expected a runner, or a class"),
         ("loudpkg:Loud", r"runner 'loudpkg:Loud' needs a model \(`model`\), such as a hub id"),
@@ -89,10 +92,12 @@ def test_load_runner_rejects_what_is_no_runner(third_party, spec, message):
 
 
 def test_a_runner_that_cannot_be_made_is_named(third_party):
-    with pytest.raises(RunnerError, match="'loudpkg:Torn' cannot be made: KeyError: 'm'") as raised:
+    with pytest.raises(
+        RunnerError, match="'loudpkg:Torn' cannot be created: KeyError: 'm'"
+    ) as raised:
         load_runner("loudpkg:Torn", model="m")
     assert isinstance(raised.value.__cause__, KeyError)
-    with pytest.raises(RunnerError, match=r"'loudpkg:Nameless' cannot be made: .*fingerprint"):
+    with pytest.raises(RunnerError, match=r"'loudpkg:Nameless' cannot be created: .*fingerprint"):
         load_runner("loudpkg:Nameless")
 
 
@@ -105,5 +110,5 @@ def test_a_runner_without_torch_names_the_extra(third_party, monkeypatch):
 def test_load_runner_rejects_options_and_models_of_the_wrong_kind(third_party):
     with pytest.raises(RunnerError, match=r"unexpected keyword argument 'dtype'; it takes \(model"):
         load_runner("loud", model="m", options={"dtype": "auto"})
-    with pytest.raises(RunnerError, match=r"runner 'fake' cannot be made: .*handler"):
+    with pytest.raises(RunnerError, match=r"runner 'fake' cannot be created: .*handler"):
         load_runner("fake", model="a name")

@@ -225,7 +225,7 @@ def test_a_copied_result_counts_once_and_a_repeat_twice(tmp_path, rows):
 
     first = results.frame[results.frame["metric"] == results.frame["metric"].iat[0]]
     assert first["repeat"].tolist() == [0, 1]
-    assert results.notes[0].endswith("results that repeat another word for word are left out: 1")
+    assert results.notes[0].endswith("results that are exact copies of another are dropped: 1")
 
 
 @pytest.mark.parametrize("model", ["", None])
@@ -473,7 +473,7 @@ def test_a_header_with_many_columns_is_not_copied_into_each_sample(tmp_path):
         archive.writestr("header.json", json.dumps({f"k{n}": 1 for n in range(10_001)}))
         archive.writestr("samples/a.json", "{}")
 
-    with pytest.raises(RecordError, match=r"10,001 columns are more than the 10,000"):
+    with pytest.raises(RecordError, match=r"10,001 columns are more than the maximum of 10,000"):
         read_results(tmp_path / "log.eval")
 
 

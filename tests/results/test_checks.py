@@ -39,7 +39,7 @@ def test_a_row_twice_counts_once():
     read = read_results(turns(turn=(1, 1)))
 
     assert len(read.frame) == 1
-    assert read.notes == ("1 row of rows stands twice, word for word, and counts once",)
+    assert read.notes == ("1 row of rows is a duplicate and is counted once",)
 
 
 def test_a_message_does_not_propose_the_option_that_was_given():
@@ -48,7 +48,7 @@ def test_a_message_does_not_propose_the_option_that_was_given():
         row["judge"] = judge
     given = ResultColumns(form="turn")
 
-    with pytest.raises(DataError, match="by `repeat` or `item`, or leave one"):
+    with pytest.raises(DataError, match="by `repeat` or `item`, or remove one"):
         read_results(rows, given)
 
 
@@ -77,7 +77,7 @@ def written(folder, **models):
 def test_an_item_that_the_user_names_wins_over_other_fields(tmp_path, other):
     paths = written(tmp_path, alpha=[sample(0, "(A)")], beta=[other])
 
-    with pytest.raises(DataError, match="or name by `item` the column that names the same thing"):
+    with pytest.raises(DataError, match="or name by `item` a column with the same ids in both"):
         read_results(paths)
     read = read_results(paths, ResultColumns(item=["Record ID"]))
 

@@ -95,7 +95,7 @@ def test_a_doubled_row_changes_no_score(tmp_path, layout):
 def test_a_file_of_two_tools_is_refused(tmp_path):
     both = [MADE["problem_idx reward"][0], MADE["instance_id stats"][0]]
 
-    with pytest.raises(DataError, match="is of HELM, and those before it are of NeMo Evaluator"):
+    with pytest.raises(DataError, match="is of HELM, but earlier rows are of NeMo Evaluator"):
         read(tmp_path, both)
 
 

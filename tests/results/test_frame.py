@@ -136,7 +136,7 @@ def test_answers_without_scores_are_read_and_said(read, pattern):
 
     assert set(results.frame["metric"]) == {""}
     assert results.frame["score"].isna().all()
-    assert ": answers without scores, which a rule or judge can give" in results.notes[0]
+    assert ": answers without scores; score them with a rule or an LLM judge" in results.notes[0]
     first = results.frame[results.frame["form"] == ""]
     right = [p in r for p, r in zip(first["prediction"], first["references"], strict=True)]
     assert paired(first.assign(score=np.array(right, dtype=float))) == PLANTED
@@ -161,18 +161,13 @@ def test_epochs_are_repeats_and_errors_are_apart_from_wrong(read):
     assert second["score"].loc[["q0", "q2", "q3"]].tolist() == [1.0, 0.5, 0.0]
 
 
-LEFT_OUT = r"1 file was left out: .*has no metric 'acc'; name one of exact_match,first"
+LEFT_OUT = r"1 file was excluded: .*has no metric 'acc'; name one of exact_match,first"
 
 
 @pytest.mark.parametrize(
     ("files", "columns", "metrics", "note"),
     [
-        (
-            "*mc*",
-            {},
-            "acc acc_norm",
-            "metric 'f1' holds lists, what a metric over all samples take",
-        ),
+        ("*mc*", {}, "acc acc_norm", "metric 'f1' contains lists, the inputs of a metric over all"),
         ("*gen*", {"metrics": ["exact_match"]}, "exact_match,first exact_match,strict", ""),
         ("*gen*", {"metrics": ["exact_match,strict"]}, "exact_match,strict", ""),
         ("*gen*", {"filter": "strict"}, "exact_match", ""),
@@ -193,7 +188,7 @@ OLD = "lm_eval/0.4.0-0.4.2/*"
 @pytest.mark.parametrize(
     ("pattern", "columns", "message"),
     [
-        (MC, {"metrics": ["f1"]}, r"'f1' holds lists.*name another by `metrics`: acc"),
+        (MC, {"metrics": ["f1"]}, r"'f1' contains lists.*name another by `metrics`: acc"),
         (MC, {"metrics": ["em"]}, r"has no metric 'em'; name one of acc, acc_norm by"),
         ("lm_eval/0.4.13/alpha/*gen*", {"filter": "loose"}, "filter 'loose'; name one of: f"),
         (
@@ -201,8 +196,12 @@ OLD = "lm_eval/0.4.0-0.4.2/*"
             {"names": ["a", "b", "c"]},
             r"`names` gives a, b, c for 2 files or tables; give one name",
         ),
-        ("promptfoo/results.json", {"names": ["a", "b"]}, "2 labels, a, b, name neither .*, beta"),
-        ("promptfoo/results.json", {"names": ["a"]}, r"2 models \(alpha, beta\), which one label"),
+        ("promptfoo/results.json", {"names": ["a", "b"]}, "2 labels, a, b, are neither .*, beta"),
+        (
+            "promptfoo/results.json",
+            {"names": ["a"]},
+            r"2 models \(alpha, beta\), but `names` gives one label",
+        ),
     ],
 )
 def test_what_no_file_has_is_refused_with_what_there_is(read, pattern, columns, message):
@@ -252,8 +251,8 @@ def test_lines_that_stand_twice_count_once(data_files):
 
     assert len(results.frame) == 2 * 6
     assert "12 rows of " in results.notes[-1]
-    assert "stand twice, word for word, and count once" in results.notes[-1]
-    note = "1 row of rows stands twice, word for word, and counts once"
+    assert "are duplicates and are counted once" in results.notes[-1]
+    note = "1 row of rows is a duplicate and is counted once"
     assert read_results([one, one]).notes == (note,)
 
 
@@ -268,19 +267,23 @@ def test_a_null_score_is_missing(data_files):
 @pytest.mark.parametrize(
     ("error", "content", "message"),
     [
-        (DataError, b"", "holds no rows, so no results"),
-        (RecordError, b'{"item": "q1", "corr', "a last line that is cut off means"),
+        (DataError, b"", "contains no rows, so no results"),
+        (RecordError, b'{"item": "q1", "corr', "if the last line is cut off"),
         (RecordError, b'\xff\xfe{\x00"\x00', "not UTF-8 at byte 0 .* re-save the file as UTF-8"),
-        (DataError, b'{"item": "q1", "note": "x"}', "neither scores nor .* saw item, note$"),
+        (DataError, b'{"item": "q1", "note": "x"}', "neither scores nor .* Columns: item, note$"),
         (RecordError, b'{"id": ["q1"], "correct": 1}', r"'id' contains \['q1'\], and a list"),
+        (DataError, b'{"correct": 1}', "p.jsonl:1 is one object with the fields correct, in which"),
         (
             DataError,
-            b'{"correct": 1}',
-            "p.jsonl:1 is one object with the fields correct, and it is ",
+            b'{"x": "a", "correct": 1}',
+            "no column names the items; searched for 'item', ",
         ),
-        (DataError, b'{"x": "a", "correct": 1}', "no column names the items; looked for 'item', "),
-        (RecordError, b'{"item": "q1", "correct": "maybe"}', "row 1 of column 'correct' holds 'm"),
-        (ColumnNotFoundError, b"id;score\n1;1\n", "parted by ';': write them with commas"),
+        (
+            RecordError,
+            b'{"item": "q1", "correct": "maybe"}',
+            "row 1 of column 'correct' contains 'm",
+        ),
+        (ColumnNotFoundError, b"id;score\n1;1\n", "separated by ';': write them with commas"),
     ],
 )
 def test_bad_files_are_named_with_what_to_do(tmp_path, error, content, message):
@@ -315,7 +318,7 @@ def test_what_is_no_score_by_its_name_is_left_out(name):
 def test_a_log_of_openai_evals_without_samples_is_no_summary_of_tasks(tmp_path, row):
     (tmp_path / "log.jsonl").write_text(json.dumps(row | {"run_id": "r"}))
 
-    with pytest.raises(DataError, match="holds no samples; it may be of a run that was stopped"):
+    with pytest.raises(DataError, match="contains no samples; its run may have been interrupted"):
         read_results(tmp_path / "log.jsonl")
 
 
@@ -331,7 +334,7 @@ def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats():
     means, own = read(0.5, 0.5), read(1.0, 0.0)
 
     assert means.frame["score"].tolist() == [0.5]
-    assert "1 of 2 rows were left out" in means.notes[0]
+    assert "1 of 2 rows were dropped" in means.notes[0]
     assert (own.frame["repeat"].tolist(), own.notes) == ([0, 1], ())
 
 
@@ -361,7 +364,7 @@ def test_several_tools_in_one_call_are_one_frame_and_said(read):
     results = read(["inspect_ai/1-epoch/alpha.eval", "lm_eval/0.4.13/beta/*mc*"])
 
     assert set(results.tool.values()) == {"inspect_ai", "lm-evaluation-harness"}
-    assert "the files tell in different ways what was asked" in results.notes[-1]
+    assert "the files contain the questions in different ways" in results.notes[-1]
 
 
 def test_a_folder_with_other_files_says_what_it_left_out(data_files, tmp_path):
@@ -371,16 +374,18 @@ def test_a_folder_with_other_files_says_what_it_left_out(data_files, tmp_path):
     results = read_results(tmp_path)
 
     assert len(results.frame) == 6
-    assert "1 file was left out: " in results.notes[-1]
-    assert "holds the results of lm-evaluation-harness or a tool like it" in results.notes[-1]
+    assert "1 file was excluded: " in results.notes[-1]
+    assert "contains results of lm-evaluation-harness or a similar tool" in results.notes[-1]
 
 
 def test_a_folder_without_results_is_refused(tmp_path):
     (tmp_path / "readme.txt").write_text("x")
 
-    with pytest.raises(SourceNotFoundError, match=r"holds no file of results; looked for \.par"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"contains no file of results; searched for \.par"
+    ):
         read_results(tmp_path)
-    with pytest.raises(SourceNotFoundError, match=r"no file or folder .*; check the path"):
+    with pytest.raises(SourceNotFoundError, match=r"file or folder .* not found; check the path"):
         read_results(tmp_path / "none.csv")
 
 
@@ -389,7 +394,7 @@ def test_two_files_of_one_model_are_told_apart_by_their_paths(tmp_path):
     results = read_results(written(tmp_path, before=[row], after=[row | {"correct": 0}]))
 
     assert list(dict.fromkeys(results.frame["model"])) == ["m (before)", "m (after)"]
-    assert "are told apart as m (before), m (after)" in results.notes[0]
+    assert "they are named m (before), m (after)" in results.notes[0]
 
 
 def test_labels_and_named_columns_go_before_those_of_a_tool(read):
@@ -516,8 +521,13 @@ def test_messages_call_items_and_columns_as_the_file_does(tmp_path):
     (note,) = read_results([one, other], ResultColumns(item=["nr"])).notes
     assert "although nr '1' is 'Q' (no reference) in " in note
     for files, columns, error, message in (
-        (twice, {}, DataError, "nr '1' of 'twice' stands more than once with score 0 "),
-        (one, {"cluster": ["topic"]}, ColumnNotFoundError, "`cluster`; saw nr, question, score$"),
+        (twice, {}, DataError, "nr '1' of 'twice' occurs more than once with score 0 "),
+        (
+            one,
+            {"cluster": ["topic"]},
+            ColumnNotFoundError,
+            "`cluster` not found. Columns: nr, question, score$",
+        ),
     ):
         with pytest.raises(error, match=message):
             read_results(files, ResultColumns(item=["nr"], **columns))
@@ -554,7 +564,7 @@ def test_without_answers_scores_and_checks_are_the_same(tmp_path):
     pd.testing.assert_frame_equal(
         results.frame.drop(columns="prediction"), with_answers.frame.drop(columns="prediction")
     )
-    with pytest.raises(DataError, match=r"item '0' of 'broken' stands more than once with two ans"):
+    with pytest.raises(DataError, match=r"item '0' of 'broken' occurs more than once with two ans"):
         read_results(broken, has_answers=False)
     with pytest.raises(DataError, match=r"prediction 'p0' and 'another' \(1 such items\)"):
         read_results(broken)

@@ -46,8 +46,8 @@ TWICE = [Path("a/x"), Path("a/x"), Path("a/y")]
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: read_results(3), TypeError, "results are a path, .* got int"),
-        (lambda: read_results(["a", 3]), TypeError, "results are a path, .* got int"),
+        (lambda: read_results(3), TypeError, "results must be a path, .* got int"),
+        (lambda: read_results(["a", 3]), TypeError, "results must be a path, .* got int"),
         (lambda: path_labels(TWICE), DataError, "^a/x is given twice; give it once$"),
     ],
 )

@@ -297,9 +297,9 @@ def test_grades_in_words_are_numbers_and_letters_are_not(evaluate):
     assert found == {("words", "m"): 3 / 8}
     graded, left = (note.partition(": ")[2] for note in compared.notes)
     assert graded == (
-        "metric 'words' holds grades, which count as CORRECT 1, INCORRECT 0, NOT_ATTEMPTED 0"
+        "metric 'words' contains grades, read as CORRECT 1, INCORRECT 0, NOT_ATTEMPTED 0"
     )
-    assert left.startswith("metric 'letters' holds the letter grade 'A', whose points the file")
+    assert left.startswith("metric 'letters' contains the letter grade 'A', for which the file")
 
     # The reason is given also if nothing can be compared, and its remedy works.
     log = evaluate("letters", [letters])

@@ -109,14 +109,18 @@ def test_samples_of_inspect_ai_that_lack_something(tmp_path, change, prompt, pre
     ("members", "error", "message"),
     [
         ({"_journal/start.json": {}}, DataError, r"log.eval: not a finished log of inspect_ai"),
-        ({"mimetype": {}}, DataError, r"log.eval is a zip archive, and neither .* unpack it"),
-        ({"header.json": HEADER}, DataError, r"log.eval is the log of inspect_ai without samples"),
+        ({"mimetype": {}}, DataError, r"log.eval is a zip archive, but neither .* unpack it"),
+        ({"header.json": HEADER}, DataError, r"log.eval is a log of inspect_ai without samples"),
         (
             one_sample(b'{"id": '),
             RecordError,
             r"\(samples/a.json\): not JSON: .*copy the log again",
         ),
-        (one_sample([]), RecordError, r"log.eval \(samples/a.json\): no JSON object but \[\]"),
+        (
+            one_sample([]),
+            RecordError,
+            r"log.eval \(samples/a.json\): expected a JSON object, got \[\]",
+        ),
         (one_sample({"id": 1, "input": "x"}), RecordError, r":1: not in .* \(no field 'output'\)"),
     ],
     ids=["unfinished", "a workbook", "no samples", "cut off", "a list", "no output"],
@@ -136,7 +140,7 @@ def test_damaged_archives_are_named(tmp_path):
     with pytest.raises(RecordError, match=r"log.eval \(samples/a.json\): cannot be unpacked"):
         rows_of(path)
     path.write_bytes(whole[:-30])
-    with pytest.raises(DataError, match=r"log.eval: not a log that can be read"):
+    with pytest.raises(DataError, match=r"log.eval: not a readable log"):
         rows_of(path)
 
 
@@ -145,7 +149,9 @@ def test_a_member_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypat
     text = b'{"id": "' + b"0" * (LONGEST_LINE + 1) + b'"}'
     path = archive(tmp_path / "log.eval", one_sample(text))
     assert path.stat().st_size < 200_000
-    with pytest.raises(RecordError, match=r"\(samples/a.json\): 16,777,\d+ bytes, unpacked, are"):
+    with pytest.raises(
+        RecordError, match=r"\(samples/a.json\): 16,777,\d+ bytes after unpacking are"
+    ):
         rows_of(path)
 
     members = one_sample(SAMPLE)
@@ -154,7 +160,7 @@ def test_a_member_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypat
     monkeypatch.setattr(archives, "LONGEST_LINE", longest)
     assert len(rows_of(path)) == 1
     monkeypatch.setattr(archives, "LONGEST_LINE", longest - 1)
-    with pytest.raises(RecordError, match="bytes, unpacked, are more than"):
+    with pytest.raises(RecordError, match="bytes after unpacking are more than"):
         rows_of(path)
 
 
@@ -230,11 +236,11 @@ SEVERAL = (json.dumps({"id": "q1"}, indent=1) + "\n") * 2
 @pytest.mark.parametrize(
     ("error", "content", "message"),
     [
-        (DataError, MEANS, "and no answers; give the samples, such as samples_<task>_"),
+        (DataError, MEANS, "without answers; use the samples, such as samples_<task>_"),
         (DataError, MEANS | {"config_general": {}}, r"or details_<task>_\*.parquet of l"),
-        (DataError, HEADER, "is the log of inspect_ai without samples"),
+        (DataError, HEADER, "is a log of inspect_ai without samples"),
         (RecordError, HALF, r"r.json:1: not in the layout of promptfoo \(no field"),
-        (RecordError, SEVERAL, r"r.jsonl:4: not JSON: Extra data .*line of its own"),
+        (RecordError, SEVERAL, r"r.jsonl:4: not JSON: Extra data .*one per line"),
     ],
     ids=["lm-eval", "lighteval", "inspect_ai", "promptfoo", "several objects"],
 )

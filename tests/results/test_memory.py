@@ -60,10 +60,10 @@ def test_files_and_tables_may_be_mixed(written):
 @pytest.mark.parametrize(
     ("sources", "columns", "error", "message"),
     [
-        ([A, B], None, DataError, "results 1: no column names the model.*give `names`, one for"),
+        ([A, B], None, DataError, "results 1: no column names the model.*give `names`, one per"),
         ([A, B], ResultColumns(names=("a",)), DataError, "gives a for 2 files or tables"),
         ({"a": A, "b": B}, NAMES, DataError, "have the names a, b already; omit `names`"),
-        ({"a": A, "b": B[:0]}, None, DataError, "^b holds no rows"),
+        ({"a": A, "b": B[:0]}, None, DataError, "^b contains no rows"),
         ({}, None, DataError, "no results are given; the mapping is empty"),
         (
             {"a": dataset(A), "b": dataset(B[["correct"]])},
@@ -87,7 +87,7 @@ def test_files_and_tables_may_be_mixed(written):
             {"a": pd.concat([A, B]), "b": B},
             None,
             DataError,
-            "a: item '1' of 'a' stands more than once .*by `repeat`",
+            "a: item '1' of 'a' occurs more than once .*by `repeat`",
         ),
         (datasets.DatasetDict(a=dataset(A)), None, DataError, "several splits, a: give one"),
     ],
@@ -117,5 +117,5 @@ def test_logs_and_samples_df_of_inspect_ai_are_read_as_their_files_are(data_file
         lists.append(sorted(known.itertuples(index=False, name=None)))
     assert lists[0] == lists[1]
     header = inspect_log.read_eval_log(str(files[0]), header_only=True)
-    with pytest.raises(DataError, match="results 1 is the log of inspect_ai without samples"):
+    with pytest.raises(DataError, match="results 1 is a log of inspect_ai without samples"):
         read_results([header])

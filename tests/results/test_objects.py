@@ -1,4 +1,4 @@
-"""One JSON object that holds rows, in the writings of pandas and of tools."""
+"""One JSON object that contains rows, in the formats of pandas and of tools."""
 
 import json
 
@@ -67,7 +67,7 @@ def test_rows_are_read_from_an_object(tmp_path, content):
     assert set(frame["model"]) == {"results"}
 
 
-def test_the_model_of_an_object_is_that_of_its_rows(tmp_path):
+def test_rows_have_the_model_of_their_object(tmp_path):
     frame = read(tmp_path, [{"model": name, "results": ROWS} for name in ("alpha", "beta")])
 
     assert frame.groupby("model", observed=True)["score"].sum().to_dict() == {"alpha": 2, "beta": 2}
@@ -87,11 +87,11 @@ def test_rows_under_equal_labels_are_all_read(tmp_path):
         {"id": "q1", "correct": 1, "metadata": {"correct": 0}},
     ],
 )
-def test_an_object_that_is_a_row_stays_one(tmp_path, row):
+def test_an_object_that_is_a_row_is_read_as_one(tmp_path, row):
     assert read(tmp_path, [row])["score"].tolist() == [1.0]
 
 
-def test_rows_with_lists_of_objects_stay_rows(tmp_path):
+def test_rows_with_lists_of_objects_are_read_as_rows(tmp_path):
     rows = [{**row, "details": [{"id": 1, "correct": 0}]} for row in ROWS]
 
     assert read(tmp_path, rows)["item"].tolist() == ["q1", "q2", "q3"]
@@ -107,10 +107,10 @@ def test_labels_of_digits_are_the_items_if_they_are_not_the_positions(tmp_path):
 
 
 @pytest.mark.parametrize("orient", ["columns", "index", "split"])
-def test_positions_of_rows_are_items_only_if_the_user_says_so(tmp_path, orient):
+def test_positions_of_rows_are_items_only_if_requested(tmp_path, orient):
     content = FRAME.rename(columns={"id": "nr"}).to_json(orient=orient)
 
-    with pytest.raises(DataError, match="saw row_label, nr, correct; name it by `item`"):
+    with pytest.raises(DataError, match=r"name it by `item`. Columns: row_label, nr, correct"):
         read(tmp_path, content)
     for name, items in (("row_label", ["0", "1", "2"]), ("nr", ["q1", "q2", "q3"])):
         path = tmp_path / "results.json"
@@ -160,7 +160,7 @@ def test_a_summary_is_not_read_as_items(tmp_path, content):
         {name: {"id": name, "accuracy": 0.5} for name in "ab"},
     ],
 )
-def test_items_that_resemble_a_summary_stay_items(tmp_path, content):
+def test_items_that_resemble_a_summary_are_read_as_items(tmp_path, content):
     assert len(read(tmp_path, content)["item"].unique()) == 2
 
 
@@ -168,25 +168,25 @@ def test_items_that_resemble_a_summary_stay_items(tmp_path, content):
     ("error", "content", "message"),
     [
         (RecordError, FRAME.to_json(orient="values"), r"is one JSON object .*, got \[\"q1\", 1\]"),
-        (DataError, {"columns": ["id"], "data": [["q1", 1]]}, "it is not certain which are its"),
-        (DataError, {"train": ROWS, "test": ROWS}, "fields train, test, and it is not certain"),
-        (DataError, {"results": ROWS, "data": ROWS}, "fields results, data, and it is not certain"),
-        (DataError, {"q1": 0.5, "q2": 0.25}, "fields q1, q2, and it is not certain"),
-        (DataError, {"q1": "Lima", "q2": "Quito"}, "fields q1, q2, and it is not certain"),
-        (DataError, {"accuracy": 1, "f1": 0}, "fields accuracy, f1, and it is not certain"),
-        (DataError, {"pass@1": 1, "pass@10": 1}, "fields pass@1, pass@10, and it is not certain"),
-        (DataError, {"item": {"score": 1}, "score": {"score": 0}}, "it is not certain which are"),
-        (DataError, {"id": "run 1", "results": ROWS}, "one row, or hold rows under results"),
-        (DataError, {"no_logs": ["q1"], "resolved": ["q2"]}, "and not the others, whose number"),
+        (DataError, {"columns": ["id"], "data": [["q1", 1]]}, "in which no rows are found"),
+        (DataError, {"train": ROWS, "test": ROWS}, "fields train, test, in which no rows"),
+        (DataError, {"results": ROWS, "data": ROWS}, "fields results, data, in which no rows"),
+        (DataError, {"q1": 0.5, "q2": 0.25}, "fields q1, q2, in which no rows"),
+        (DataError, {"q1": "Lima", "q2": "Quito"}, "fields q1, q2, in which no rows"),
+        (DataError, {"accuracy": 1, "f1": 0}, "fields accuracy, f1, in which no rows"),
+        (DataError, {"pass@1": 1, "pass@10": 1}, "fields pass@1, pass@10, in which no rows"),
+        (DataError, {"item": {"score": 1}, "score": {"score": 0}}, "in which no rows are found"),
+        (DataError, {"id": "run 1", "results": ROWS}, "one row, or contain rows under results"),
+        (DataError, {"no_logs": ["q1"], "resolved": ["q2"]}, "so the number of others is not"),
     ],
 )
-def test_what_could_be_read_in_two_ways_is_refused(tmp_path, error, content, message):
+def test_ambiguous_objects_raise_an_error(tmp_path, error, content, message):
     with pytest.raises(error, match=message):
         read(tmp_path, content)
 
 
 def test_an_empty_patch_of_swe_bench_is_incorrect_and_an_error_has_no_score(tmp_path):
-    """As swebench.harness.reporting: a patch of "" or None is not run, and never resolved."""
+    """As in swebench.harness.reporting, a patch of "" or None is not run, and not resolved."""
     frame = read(
         tmp_path,
         {
@@ -205,7 +205,7 @@ def test_an_empty_patch_of_swe_bench_is_incorrect_and_an_error_has_no_score(tmp_
 
 
 def test_empty_patches_are_counted_and_missing_instances_give_the_rate_of_the_leaderboard():
-    """The leaderboard divides the resolved instances by all: 10 of 20."""
+    """The leaderboard divides the number of resolved instances by that of all: 10 of 20."""
     reports = {
         name: [
             {
@@ -223,7 +223,7 @@ def test_empty_patches_are_counted_and_missing_instances_give_the_rate_of_the_le
 
 
 def test_a_solution_passes_the_plus_tests_of_evalplus_with_the_base_ones(tmp_path):
-    """As evalplus.evaluate: base_status == plus_status == PASS."""
+    """As in evalplus.evaluate: base_status == plus_status == PASS."""
     statuses = [("pass", "pass"), ("fail", "pass"), ("pass", "timeout")]
     told = [{"base_status": base, "plus_status": plus} for base, plus in statuses]
     frame = read(tmp_path, {"eval": {"HumanEval/0": told}})
@@ -243,10 +243,10 @@ def test_human_eval_is_read_by_its_tasks(tmp_path):
     assert frame["score"].tolist() == [1.0, 0.0, 1.0]
 
 
-def test_token_accuracies_of_easyedit_are_refused_without_its_prompts_too(tmp_path):
+def test_token_accuracies_of_easyedit_raise_an_error_also_without_its_prompts(tmp_path):
     rows = [{"case_id": 0, "pre": {"rewrite_acc": [0.3]}, "post": {"rewrite_acc": [1.0]}}]
 
-    with pytest.raises(DataError, match="holds accuracies of tokens"):
+    with pytest.raises(DataError, match="contains accuracies of tokens"):
         read(tmp_path, rows)
 
 

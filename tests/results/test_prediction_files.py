@@ -1,4 +1,4 @@
-"""The same predictions in every kind of file that people have, and what is wrong with others."""
+"""The same predictions in every kind of file, and errors for invalid files."""
 
 import gzip
 import json
@@ -38,8 +38,8 @@ BODIES = {
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_results_of_batches_go_by_their_custom_id(tmp_path, kind):
-    """The id of the result itself is that of the batch; a failed request has no answer."""
+def test_results_of_batches_are_matched_by_their_custom_id(tmp_path, kind):
+    """The result has another id, that of the batch; a failed request has no answer."""
     refused = {"status_code": 400, "body": {"error": {"message": "no"}}}
     rows = [
         {"id": f"batch_req_{n}", "custom_id": f"q{n}", "response": response, "error": error}
@@ -72,8 +72,8 @@ WHOLE = [
 ]
 
 
-def test_replies_of_batches_that_did_not_end_as_answers_are_missing(tmp_path):
-    """The ends are those of servers (`server_end`); the reason is kept as the error of the row."""
+def test_incomplete_replies_of_batches_are_missing(tmp_path):
+    """Finish reasons are those of servers (`server_end`); the reason is the error of the row."""
     bodies = [*BROKEN_OFF.values(), *WHOLE]
     rows = [
         {"custom_id": f"q{n}", "response": {"body": body}, "error": None}
@@ -90,7 +90,7 @@ def test_replies_of_batches_that_did_not_end_as_answers_are_missing(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_predictions_that_a_server_broke_off_are_missing(tmp_path, suffix):
+def test_predictions_that_a_server_interrupted_are_missing(tmp_path, suffix):
     ends = {"STOP": True, "length": True, None: True, "abort": False, "content_filter": False}
     rows = [
         {"id": f"q{n}", "prediction": "London", "finish_reason": end} for n, end in enumerate(ends)
@@ -102,16 +102,16 @@ def test_predictions_that_a_server_broke_off_are_missing(tmp_path, suffix):
     assert found.isna().tolist() == [not is_answer for is_answer in ends.values()]
 
 
-def test_the_one_column_that_names_the_questions_is_taken(tmp_path):
-    """`key` is another in every row and holds ids alone; `rank` is another too, but names none."""
+def test_the_only_column_of_names_of_questions_is_used(tmp_path):
+    """`key` is distinct and contains only ids; `rank` is distinct but does not contain ids."""
     rows = [
         {"rank": n, "key": row["id"], "same": "q1", "prediction": row["prediction"]}
         for n, row in enumerate(ROWS)
     ]
-    # One column holds ids, the other texts: in another order they would give other verdicts.
+    # One column contains ids, the other texts: in another order they would give other labels.
     pairs = zip(ROWS, reversed(ASKED.questions), strict=True)
     two = [{"key": row["id"], "asks": text, "prediction": "x"} for row, text in pairs]
-    # One value that is no question: rows might be of other data.
+    # One value that is not a question: the rows may be of other data.
     stranger = [{"key": key, "prediction": "x"} for key in ("q1", "q2", "q9")]
     path = written(tmp_path / "two.csv", two)
 
@@ -134,10 +134,10 @@ NO_REPLY = b'{"custom_id": "q1", "response": {"body": {"data": []}}, "error": nu
         ("p.jsonl.gz", PACKED[:-9], "p.jsonl.gz: cannot be unpacked"),
         ("p.jsonl.gz", PACKED[3:], "p.jsonl.gz: cannot be unpacked"),
         ("p.json", b'[{"id": "q1", "prediction": "x"}, 3]', "p.json:2: an item .* is one JSON obj"),
-        ("b.jsonl", NO_REPLY, "b.jsonl:1: the body of the response holds no r"),
+        ("b.jsonl", NO_REPLY, "b.jsonl:1: the body of the response contains no r"),
     ],
 )
-def test_a_broken_file_is_named(tmp_path, name, content, message):
+def test_the_error_of_a_broken_file_names_it(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
 
     with pytest.raises(RecordError, match=message):
@@ -145,21 +145,21 @@ def test_a_broken_file_is_named(tmp_path, name, content, message):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_folder_of_several_splits_is_told(tmp_path):
+def test_a_folder_of_several_splits_raises_an_error(tmp_path):
     parts = {name: datasets.Dataset.from_list(ROWS) for name in ("dev", "test")}
     datasets.DatasetDict(parts).save_to_disk(str(tmp_path / "both"))
 
-    with pytest.raises(DataError, match=r"several splits; give the folder of one: .*dev, .*test"):
+    with pytest.raises(DataError, match=r"several splits; use the folder of one: .*dev, .*test"):
         read_predictions(tmp_path / "both")
 
 
 WITHOUT_ANSWERS = {"per_instance_stats.json", "alpha_Forms_result.tsv", "beta_Forms_result.tsv"}
-"""Files of scores alone: `read_results` reads them, and there is nothing to judge."""
+"""Files that contain only scores: `read_results` reads them, but they have no answers."""
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_answers_of_every_tool_are_those_that_are_compared(data_files):
-    """What one reader refuses the other does, and the answers are equal, white space aside."""
+def test_read_predictions_and_read_results_give_the_same_answers(data_files):
+    """Both readers reject the same files, and the answers are equal except for white space."""
     n_read, home = 0, data_files / "forms"
     for file in sorted(home.rglob("*.*")):
         if not file.is_file() or file.suffix in (".md", ".py"):

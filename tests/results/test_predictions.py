@@ -1,4 +1,4 @@
-"""Stored predictions in the layouts that people have."""
+"""Stored predictions in common layouts."""
 
 import json
 
@@ -24,7 +24,7 @@ from tests.results.kinds import written as written_as
 
 
 def read_predictions(path, **settings):
-    """Texts by the best name of their questions; conflicts are raised."""
+    """Return texts by the best name of their questions; raise an error for conflicts."""
     read = predictions.read_predictions(path, PredictionSettings(**settings))
     rows = zip(read.names, read.texts, strict=True)
     return {names[0]: text for names, text in rows if text is not None}
@@ -63,7 +63,7 @@ def lines(*items):
 
 
 def written(folder, content):
-    """Write JSON lines, or a table where the content begins with the name of a column."""
+    """Write JSON lines, or a table if the content begins with the name of a column."""
     content = content.encode() if isinstance(content, str) else content
     path = folder / ("p.csv" if content.lstrip(b"\xef\xbb\xbf")[:1].isalpha() else "p.jsonl")
     path.write_bytes(content)
@@ -74,7 +74,7 @@ def written(folder, content):
     "id_column", ["id", "question_id", "prompt_id", "example_id", "idx", "question", "prompt"]
 )
 @pytest.mark.parametrize("text_column", USUAL["prediction"])
-def test_jsonl_finds_the_usual_columns(tmp_path, id_column, text_column):
+def test_usual_columns_of_jsonl_are_found(tmp_path, id_column, text_column):
     row = {"model": "m", id_column: "q1", text_column: " London\nQ:"}
 
     assert read_predictions(write_lines(tmp_path / "p.jsonl", row)) == {"q1": " London\nQ:"}
@@ -94,12 +94,12 @@ HARD = {"strict": "42", "loose": "[invalid]"}
         # A byte order mark, a blank line and a null.
         ('\ufeff{"id": "a", "text": "x"}\n\n{"id": "b", "text": null}\n', {"a": "x"}),
         ('{"id": 7, "text": "x"}\n{"id": 8, "text": 1969}', {"7": "x", "8": "1969"}),
-        # "NA" and "null" are answers, "nan" is a missing one, "" an empty one; 007 keeps its zeros.
+        # "NA" and "null" are answers, "nan" is missing, "" is empty; 007 keeps its zeros.
         (TABLE, {"007": "NA", "1": "null", "3": "", "4": 'a, "b"\nc'}),
-        # JSON can escape half a pair; what is read can be written, and whole pairs stay.
+        # JSON can escape a lone surrogate, which is replaced; pairs of surrogates are kept.
         (r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}', {"q1": "Malm\\ud800ö \U0001f600"}),
         (r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö"]]}', {"q1": "Malm\\ud800ö"}),
-        # Samples of the harness go by document, else by prompt.
+        # Samples of the harness are matched by document, otherwise by prompt.
         (lines(lm_eval_sample(LONDON)), {"q1": LONDON}),
         (lines(lm_eval_sample(LONDON, doc={"question_id": 12})), {"12": LONDON}),
         (lines(lm_eval_sample(LONDON, doc={"question": "Who?"})), {"Who?": LONDON}),
@@ -110,13 +110,13 @@ HARD = {"strict": "42", "loose": "[invalid]"}
             lines(*(lm_eval_sample(" 42\n", filter=f, filtered_resps=[HARD[f]]) for f in HARD)),
             {"q1": " 42\n"},
         ),
-        # A text that reads like a log-likelihood is one only where texts were scored.
+        # A text that looks like a log-likelihood is one only if texts were scored.
         (lines(lm_eval_sample("-10.765")), {"q1": "-10.765"}),
         # Choices in lists, the layout of 0.4.0 to 0.4.2.
         (lines(CHOSEN), {"q1": " Leeds"}),
     ],
 )
-def test_predictions_go_by_the_best_name_of_their_question(tmp_path, content, expected):
+def test_predictions_are_matched_by_the_best_name_of_their_question(tmp_path, content, expected):
     assert read_predictions(written(tmp_path, content)) == expected
 
 
@@ -127,7 +127,7 @@ def test_columns_may_be_named(tmp_path):
     found = read_predictions(sample, item=("triplet",), prediction="filtered_resps")
     assert found == {"5": "London"}
     for path in (sample, written(tmp_path, "id,text\n1,x\n")):
-        message = rf"{path.name}.*: no column 'qid', named by `item`; saw .*id"
+        message = rf"{path.name}.*: column 'qid' of `item` not found. Columns: .*id"
         with pytest.raises(ColumnNotFoundError, match=message):
             read_predictions(path, item=("qid",))
 
@@ -136,7 +136,7 @@ SAMPLE = lines(lm_eval_sample())
 ROW = '{"id": "a", "text": "x"}\n'
 NAMELESS = lines(lm_eval_sample(doc={}, arguments={"x": 1}))
 SCORED = '[{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]'
-NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; saw id, said; name"
+NO_COLUMN = "no column of predictions; searched for prediction, pred, .*; name .* Columns: id, said"
 
 
 @pytest.mark.parametrize(
@@ -151,28 +151,40 @@ NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; s
             "1 of 1 predictions are lists or ob",
         ),
         (RecordError, 'id,text\na,"x\ny"\nb,c,d\n', "p.csv:4: 3 cells under 2 columns"),
-        (DataError, "", "holds no rows, so no results; check how it was written"),
-        (DataError, "\n", "holds no rows"),
-        (DataError, "[]", "holds no rows"),
-        (DataError, "id,text\n", "holds no rows"),
+        (DataError, "", "contains no rows, so no results; check how it was written"),
+        (DataError, "\n", "contains no rows"),
+        (DataError, "[]", "contains no rows"),
+        (DataError, "id,text\n", "contains no rows"),
         (ColumnNotFoundError, '{"id": 1, "said": "x"}', NO_COLUMN),
         # Samples of the harness.
         (RecordError, SAMPLE + NAMELESS, r"p\.jsonl: row 2 does not name its question; fill in"),
-        (RecordError, SAMPLE + ROW, r"p\.jsonl:2: the row is in no layout .* it has id, text"),
-        (DataError, lines(choice_sample((-1.5,), arguments=[["It is"]])), "holds no answer"),
-        (DataError, lines(choice_sample((-1.5,), texts=(" London",))), "holds no answer; of samp"),
-        (DataError, lines(choice_sample((-1.5, -2), texts=(" a", " a"))), "holds no answer; .*sto"),
+        (
+            RecordError,
+            SAMPLE + ROW,
+            r"p\.jsonl:2: the row does not have the layout .* columns are id, text",
+        ),
+        (DataError, lines(choice_sample((-1.5,), arguments=[["It is"]])), "contains no answer"),
+        (
+            DataError,
+            lines(choice_sample((-1.5,), texts=(" London",))),
+            "contains no answer; of samp",
+        ),
+        (
+            DataError,
+            lines(choice_sample((-1.5, -2), texts=(" a", " a"))),
+            "contains no answer; .*sto",
+        ),
         (RecordError, lines(choice_sample((-1.5, "x"))), ":1: .*'x' is not a log-probability"),
-        (RecordError, SCORED, r":1: logit_0 holds no .*-1\.5; only logs of gen"),
+        (RecordError, SCORED, r":1: logit_0 is -1\.5, which .*; only logs of gen"),
     ],
 )
-def test_files_without_predictions_are_refused(tmp_path, error, content, message):
+def test_files_without_predictions_raise_an_error(tmp_path, error, content, message):
     with pytest.raises(error, match=message):
         read_predictions(written(tmp_path, content))
 
 
-def test_paths_without_predictions_are_refused(tmp_path):
-    with pytest.raises(SourceNotFoundError, match="expected a file of stored predictions there"):
+def test_paths_without_predictions_raise_an_error(tmp_path):
+    with pytest.raises(SourceNotFoundError, match="expected a file of stored predictions"):
         read_predictions(tmp_path / "none.csv")
     with pytest.raises(
         SourceNotFoundError, match=r"is a folder, .*; name its files, such as .*/\*"
@@ -180,10 +192,12 @@ def test_paths_without_predictions_are_refused(tmp_path):
         read_predictions(tmp_path)
 
 
-def test_a_file_without_names_of_questions_is_refused(tmp_path):
+def test_a_file_without_names_of_questions_raises_an_error(tmp_path):
     path = write_lines(tmp_path / "p.jsonl", {"nr": 1, "text": "x"})
 
-    with pytest.raises(ColumnNotFoundError, match=r"looked for item, .*; saw nr, text; name it by"):
+    with pytest.raises(
+        ColumnNotFoundError, match=r"searched for item, .*; name it by .* Columns: nr, text"
+    ):
         match(path)
     with pytest.raises(ColumnNotFoundError, match="no column names the questions"):
         predictions.read_predictions(path).by_name()
@@ -197,7 +211,7 @@ def test_a_run_log_is_read_as_predictions(tmp_path):
 
 
 @pytest.mark.parametrize("mark", [" A:", "\nA:"])
-def test_a_prompt_names_its_question_whether_the_mark_stands_on_its_own_line(tmp_path, mark):
+def test_the_question_of_a_prompt_does_not_depend_on_the_line_of_the_mark(tmp_path, mark):
     row = {"prompt": f"Q: Who? A: I\n\nQ: Capital of England?{mark}", "prediction": "London"}
     asked = QuestionIndex(["q1"], ["Capital of England?"])
 
@@ -205,7 +219,7 @@ def test_a_prompt_names_its_question_whether_the_mark_stands_on_its_own_line(tmp
 
 
 def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
-    """The harness knows them by `triplet_id`, which all names and wordings of a fact share."""
+    """The harness has only `triplet_id`, which all names and wordings of a fact share."""
     questions = load_redirectqa("sample").questions[:40]
     shots = "Q: What sport does Pelé play? A: football\n\n"
     samples = []
@@ -219,7 +233,7 @@ def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
     assert found == {item.question: f" {item.triple.object.name}\n" for item in questions}
 
 
-def test_lm_eval_samples_of_a_filter_are_taken_by_its_name(tmp_path):
+def test_lm_eval_samples_of_a_filter_are_selected_by_its_name(tmp_path):
     rows = [
         {"doc": {"id": name}, "resps": [[f"So {name}."]], "filtered_resps": [text], "filter": how}
         for name in ("a", "b")
@@ -236,16 +250,16 @@ def test_lm_eval_samples_of_a_filter_are_taken_by_its_name(tmp_path):
         match(path, QuestionIndex(["b", "a"]), prediction="filtered_resps")
 
 
-def test_samples_of_several_responses_and_ties_are_said(tmp_path):
+def test_samples_of_several_responses_and_ties_are_reported(tmp_path):
     several = [{"doc": {"id": "a"}, "resps": [["x", "y"]]}, {"doc": {"id": "b"}, "resps": [["z"]]}]
     docs = [{"id": f"q{n}", "question": "Capital of England?"} for n in range(3)]
     likelihoods = [(-10.765, -12.5), (-10.765, -9.75), (-1.5, -1.5)]
     choices = [choice_sample(two, doc=doc) for two, doc in zip(likelihoods, docs, strict=True)]
 
-    with pytest.warns(SurfaceConsistencyWarning, match="1 of 2 samples hold several responses"):
+    with pytest.warns(SurfaceConsistencyWarning, match="1 of 2 samples contain several responses"):
         read = predictions.read_predictions(write_lines(tmp_path / "s.jsonl", *several))
     assert read.texts == ["x", "z"]
-    with pytest.warns(SurfaceConsistencyWarning, match=r"1 of 3 samples give .*\(a tie\), so"):
+    with pytest.warns(SurfaceConsistencyWarning, match=r"1 of 3 samples have .*\(a tie\), so"):
         read = predictions.read_predictions(write_lines(tmp_path / "c.jsonl", *choices))
     assert read.texts == [" London", " Leeds", None]
 
@@ -270,7 +284,7 @@ def test_written_out_documents_of_the_old_harness(tmp_path):
         read.match(QuestionIndex(["q1"], ["What?"]))
 
 
-# Two facts about namesakes ask one question; a third asks another.
+# Two facts about namesakes have the same question, a third has another.
 GEORGIA = QuestionIndex(
     ids=["1:original:aa", "2:original:aa", "3:original:bb"],
     questions=["What is the capital of Georgia?", "What is the capital of Georgia?", "Who?"],
@@ -297,11 +311,11 @@ def georgia_rows(order=(2, 1, 0), **columns):
     return [{name: values[place] for name, values in columns.items()} for place in order]
 
 
-def test_the_answer_goes_before_the_output_that_holds_the_prompt(tmp_path):
-    """Files of PopQA's script hold the prompt, `pred`, which is the answer, and both in one.
+def test_the_answer_has_precedence_over_the_output_with_the_prompt(tmp_path):
+    """Files of PopQA's script contain the prompt, the answer (`pred`), and both in one column.
 
-    Namesakes go by their answers. Another column that is named gets the flag, and with it the
-    answers alone.
+    Namesakes are matched by their answers. Another named column needs `strip_prompt`, which
+    gives only the answers.
     """
     rows = []
     for place in (1, 0, 2):
@@ -317,15 +331,15 @@ def test_the_answer_goes_before_the_output_that_holds_the_prompt(tmp_path):
 
     assert match(popqa) == SAID
     texts = match(popqa, prediction="generation")
-    with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to cut it off"):
+    with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to remove it"):
         answers_only(texts, GEORGIA.questions, PredictionSettings())
     cut = answers_only(texts, GEORGIA.questions, PredictionSettings(strip_prompt=True))
 
     assert [text.splitlines()[0] for text in cut] == SAID
 
 
-def test_a_row_that_begins_with_its_own_prompt_is_refused_or_cut(tmp_path):
-    """Where the prompt stands beside the output no question need be known."""
+def test_an_output_that_begins_with_its_prompt_is_rejected_or_cut(tmp_path):
+    """If a column contains the prompt, the questions are not needed."""
     rows = [
         {"id": name, "prompt": f"Complete: {name} is", "output": f"Complete: {name} is{said}"}
         for name, said in zip(GEORGIA.ids, SAID, strict=True)
@@ -351,8 +365,8 @@ def test_a_row_that_begins_with_its_own_prompt_is_refused_or_cut(tmp_path):
         ("Cohen", None),
     ],
 )
-def test_an_echo_is_told_from_a_model_that_goes_on(text, end):
-    """What stands after the answer is no prompt."""
+def test_an_echo_is_distinguished_from_a_continued_output(text, end):
+    """Text after the answer is not a prompt."""
     settings = PredictionSettings(strip_prompt=True)
 
     assert answers_only([text], ["Who?"], settings) == [text if end is None else text[end:]]
@@ -368,13 +382,22 @@ def test_an_echo_is_told_from_a_model_that_goes_on(text, end):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (("id", "text", "output"), r"columns 'output' and 'text' could each hold the predictions"),
-        (("id", "answer", "response"), r"'response' and 'answer' could each hold .* `prediction`"),
-        (("id", "pred", "prediction"), r"columns 'prediction' and 'pred' could each hold the pre"),
-        (("id", "Pred", "PRED"), r"columns 'Pred' and 'PRED' are both writings of 'pred'"),
+        (
+            ("id", "text", "output"),
+            r"columns 'output' and 'text' could each contain the predictions",
+        ),
+        (
+            ("id", "answer", "response"),
+            r"'response' and 'answer' could each contain .* `prediction`",
+        ),
+        (
+            ("id", "pred", "prediction"),
+            r"columns 'prediction' and 'pred' could each contain the pre",
+        ),
+        (("id", "Pred", "PRED"), r"columns 'Pred' and 'PRED' are both spellings of 'pred'"),
     ],
 )
-def test_two_columns_that_could_be_the_prediction_are_refused(tmp_path, columns, message):
+def test_two_columns_that_could_be_the_prediction_raise_an_error(tmp_path, columns, message):
     path = write_lines(tmp_path / "p.jsonl", dict.fromkeys(columns, "q1"))
 
     with pytest.raises(ColumnNotFoundError, match=message):
@@ -383,7 +406,7 @@ def test_two_columns_that_could_be_the_prediction_are_refused(tmp_path, columns,
 
 
 @pytest.mark.parametrize("name", ["Prediction ", "PRED", "Answer", "Model Output", "generatedText"])
-def test_near_names_of_columns_and_spaces_in_cells_are_read(tmp_path, name):
+def test_similar_names_of_columns_and_spaces_in_cells_are_read(tmp_path, name):
     (tmp_path / "p.csv").write_text(f"Question_ID ,{name}\nq1 , London \n")
 
     assert read_predictions(tmp_path / "p.csv") == {"q1": " London "}
@@ -399,8 +422,8 @@ def test_near_names_of_columns_and_spaces_in_cells_are_read(tmp_path, name):
         {"doc_id": [0, 1, 2]},
     ],
 )
-def test_namesakes_are_told_apart(tmp_path, columns):
-    """By each thing that the message names."""
+def test_namesakes_are_distinguished_by_further_columns(tmp_path, columns):
+    """Each column that the message names distinguishes them."""
     without = write_lines(tmp_path / "without.jsonl", *georgia_rows())
     path = write_lines(tmp_path / "with.jsonl", *georgia_rows(**columns))
 
@@ -412,8 +435,8 @@ def test_namesakes_are_told_apart(tmp_path, columns):
     assert match(path) == SAID
 
 
-def test_namesakes_go_by_their_order_or_its_digest(tmp_path):
-    """Rows that stand as the questions do need no id; without any text the digest vouches."""
+def test_namesakes_are_matched_by_their_order_or_its_digest(tmp_path):
+    """Rows in the order of the questions need no id; without texts the digest is required."""
     rows = georgia_rows((0, 1, 2))
     path = write_lines(tmp_path / "a.jsonl", *rows)
     mixed = write_lines(tmp_path / "b.jsonl", *georgia_rows((1, 2, 0)))
@@ -429,15 +452,15 @@ def test_namesakes_go_by_their_order_or_its_digest(tmp_path):
         match(bare, in_order="abc")
     with pytest.raises(DataError, match="2 rows for 3 questions"):
         match(write_lines(tmp_path / "d.jsonl", *rows[:2]), in_order=digest)
-    # Equal predictions are no conflict.
+    # Equal predictions are not a conflict.
     equal = [{"question": text, "pred": "Rome"} for text in reversed(GEORGIA.questions)]
     assert match(write_lines(tmp_path / "e.jsonl", *equal)) == ["Rome"] * 3
     assert match(write_lines(tmp_path / "f.jsonl", *equal[1:])) == ["Rome", "Rome", None]
 
 
 @pytest.mark.parametrize("key", ["triplet_id", "possible_answers", "doc_id"])
-def test_namesakes_in_samples_of_the_harness_are_told_apart(tmp_path, key):
-    """By the document's fact, its answers, or its number in the data."""
+def test_namesakes_in_samples_of_the_harness_are_distinguished(tmp_path, key):
+    """The document's fact, its answers, or its number in the data distinguishes them."""
     samples = []
     for place in (2, 0, 1):
         told = {"triplet_id": int(GEORGIA.facts[place]), "possible_answers": GEORGIA.answers[place]}
@@ -452,7 +475,7 @@ def test_namesakes_in_samples_of_the_harness_are_told_apart(tmp_path, key):
 
 
 def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
-    """Both places are named."""
+    """The error names both places."""
     rows = [{"id": GEORGIA.ids[0], "pred": text} for text in ("x", "x", "y")]
     read = predictions.read_predictions(write_lines(tmp_path / "p.jsonl", *rows))
 
@@ -462,30 +485,30 @@ def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("missing", "told", "expected"),
+    ("missing", "stated", "expected"),
     [
         ("drop", "set `missing` to wrong", ["London", None, None, None]),
         ("wrong", "they count as incorrect", ["London", "", " \n", ""]),
     ],
 )
-def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise(missing, told, expected):
+def test_blank_predictions_are_counted_and_missing_by_default(missing, stated, expected):
     settings = PredictionSettings(missing=missing)
     with pytest.warns(UnscoredWarning, match=r"\d predictions|\d prompts") as caught:
         found = answers_only(["London", "", " \n", None], None, settings)
     assert found == expected
     texts = [str(one.message) for one in caught]
     assert texts[0].startswith("2 of 3 predictions are blank; ")
-    assert told in texts[0]
+    assert stated in texts[0]
     absent = ["1 of 4 prompts have no prediction; they count as incorrect"]
     assert texts[1:] == (absent if missing == "wrong" else [])
 
 
 @pytest.mark.parametrize("text", [None, " "])
-def test_missing_predictions_raise_if_asked(text):
+def test_missing_predictions_raise_on_request(text):
     settings = PredictionSettings(missing="raise")
     assert answers_only(["London"], None, settings) == ["London"]
     n = (1, 0) if text is None else (0, 1)
-    message = f"of 2 prompts {n[0]} have no prediction and {n[1]} a blank one, and `missing` is"
+    message = f"of 2 prompts {n[0]} have no prediction and {n[1]} a blank one, but `missing` is"
     with pytest.raises(DataError, match=message):
         answers_only(["London", text], None, settings)
 
@@ -513,9 +536,9 @@ def rows_of(**columns):
 
 REFERENCES = [accepted[0] for accepted in FACTS.answers]
 VERDICTS = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
-MAY = "column '{}' may hold the reference .* 'gpt-x' may be .* by `prediction`"
-EQUAL = "'{0}' equal a reference in 6 of 6 .* are question, {0}, .*`prediction`"
-ALONE = "'{}' hold verdicts alone, such as 'correct', .*`prediction`"
+MAY = "column '{}' may contain the reference .* 'gpt-x' may be .* by `prediction`"
+EQUAL = "'{0}' equal a reference in 6 of 6 .* Columns: question, {0}, .*`prediction`"
+ALONE = "'{}' are only correctness labels, such as 'correct', .*`prediction`"
 
 
 @pytest.mark.parametrize(
@@ -524,18 +547,16 @@ ALONE = "'{}' hold verdicts alone, such as 'correct', .*`prediction`"
         (ColumnNotFoundError, MAY, {"answer": REFERENCES, "gpt-x": WROTE}),
         (ColumnNotFoundError, MAY, {"text": REFERENCES, "gpt-x": WROTE}),
         (ColumnNotFoundError, MAY, {"Answer": REFERENCES, "gpt-x": WROTE}),
-        # The output stands under a name that means something else, or in words of one letter.
+        # The column of the output has a name with another meaning, or words of one letter.
         (DataError, EQUAL, {"answer": REFERENCES, "topic": WROTE}),
         (DataError, EQUAL, {"text": REFERENCES, "n": list("abcdef")}),
-        # An instruction set's `output` is the reference where a model's column stands beside it.
+        # `output` of an instruction set is the reference if there is also a column of a model.
         (DataError, EQUAL, {"output": REFERENCES, "gpt-x": WROTE}),
         (DataError, ALONE, {"prediction": VERDICTS, "mine": WROTE}),
         (DataError, ALONE, {"response": VERDICTS, "mine": WROTE}),
     ],
 )
-def test_references_and_verdicts_are_no_predictions_unless_they_are_named(
-    tmp_path, error, message, columns
-):
+def test_references_and_labels_are_predictions_only_if_named(tmp_path, error, message, columns):
     path = write_lines(tmp_path / "p.jsonl", *rows_of(question=FACTS.questions, **columns))
 
     with pytest.raises(error, match=message.format(next(iter(columns)))):
@@ -544,7 +565,7 @@ def test_references_and_verdicts_are_no_predictions_unless_they_are_named(
         assert match(path, FACTS, prediction=name) == texts
 
 
-# What the data call their columns is no output; a hash, a number and a label are none.
+# Columns of the data, hashes, numbers and labels are not outputs.
 OF_THE_DATA = {
     "subj": ["The country of " + letter for letter in "ABCDEF"],
     "doc_hash": [f"a{n}86fdcccc305b8a3f1ee0{n}" for n in range(6)],
@@ -557,7 +578,7 @@ OF_THE_DATA = {
     "columns",
     [{"prediction": REFERENCES}, {"response": REFERENCES}, {"answer": WROTE, **OF_THE_DATA}],
 )
-def test_perfect_answers_and_answers_beside_columns_of_the_data_are_read(tmp_path, columns):
+def test_perfect_answers_and_answers_with_columns_of_the_data_are_read(tmp_path, columns):
     path = write_lines(tmp_path / "p.jsonl", *rows_of(question=FACTS.questions, **columns))
 
     assert match(path, FACTS) == next(iter(columns.values()))

@@ -1,4 +1,4 @@
-"""Preferences between two models: a win is 1, a tie 0.5 and a loss 0 against a half."""
+"""Preferences between two models: a win is 1, a tie 0.5 and a loss 0, compared with 0.5."""
 
 import pandas as pd
 import pytest
@@ -14,13 +14,13 @@ def annotation(number, preference, **other):
     return texts | names | {"preference": preference} | other
 
 
-# As alpaca_eval.metrics: preferences.replace({0.0: 1.5}) - 1, and what is null or below 0 dropped.
+# As alpaca_eval.metrics: preferences.replace({0.0: 1.5}) - 1; null and negative values dropped.
 PREFERENCES = [1, 2, 2, 0, 1.5, None, -1, 1.2, float("nan")]
 SCORES = [0, 1, 1, 0.5, 0.5, None, None, 0.2, None]
 
 
 @pytest.mark.parametrize("kind", [list, pd.DataFrame])
-def test_preferences_of_alpaca_eval_are_scores_against_a_half(kind):
+def test_preferences_of_alpaca_eval_are_compared_with_a_half(kind):
     rows = [annotation(*pair) for pair in enumerate(PREFERENCES)]
     frame = read_results(kind(rows)).frame
 
@@ -46,7 +46,7 @@ def battle(number, first, second, winner):
     return {"question_id": number, "model_a": first, "model_b": second, "winner": winner}
 
 
-def test_battles_of_an_arena_are_scores_whatever_side_a_model_is_on():
+def test_scores_of_arena_battles_do_not_depend_on_the_side():
     rows = [
         *(battle(0, "x", "y", "model_b"), battle(1, "y", "x", "model_a")),
         *(battle(2, "x", "y", "model_a"), battle(3, "y", "x", "x")),
@@ -58,14 +58,14 @@ def test_battles_of_an_arena_are_scores_whatever_side_a_model_is_on():
 
     assert any("battles of a model with itself are excluded (1)" in note for note in read.notes)
     failed = frame[(frame["model"] == "y") & (frame["item"] == "7")]
-    assert failed["error"].tolist() == ["scorer failed: the judge has no preference"]
+    assert failed["error"].tolist() == ["scorer failed: the annotator has no preference"]
     assert failed["score"].isna().all()
     frame = frame[frame["item"] != "7"]
     assert frame.loc[frame["model"] == "y", "score"].tolist() == [1, 1, 0, 0, 0.5, 0.5]
     assert (frame.loc[frame["model"] == "x", "score"] == 0.5).all()
 
 
-def test_several_judges_of_a_battle_are_its_repeats_and_turns_its_forms():
+def test_judges_of_a_battle_are_repeats_and_turns_are_forms():
     rows = [battle(0, "x", "y", "tie") | {"turn": turn} for turn in (1, 1, 2)]
     frame = read_results(rows).frame
 
@@ -79,7 +79,7 @@ def match(number, first, second, **other):
 
 
 def test_a_match_of_mt_bench_is_won_if_both_games_are():
-    """As FastChat's show_result.display_result_pairwise, which drops games with an error."""
+    """As in display_result_pairwise of FastChat, which drops games with an error."""
     games = [
         *(("model_2", "model_2"), ("model_1", "model_1"), ("model_1", "model_2")),
         *(("tie", "tie"), ("tie", "model_2"), ("error", "model_2"), ("model_2", "error")),
@@ -96,15 +96,15 @@ def test_a_match_of_mt_bench_is_won_if_both_games_are():
     ("error", "rows", "message"),
     [
         (RecordError, [annotation(0, 3)], "3 is not a preference, which is 1 to 2, 0 or null"),
-        (RecordError, [battle(0, "x", "y", "left")], "the winner 'left' is none of model_a, "),
+        (RecordError, [battle(0, "x", "y", "left")], "the winner 'left' is not model_a, "),
         (RecordError, [match(0, "tie", "A")], "not in the layout of FastChat .no field 'A'"),
         (
             DataError,
             [battle(0, "x", "y", "tie"), battle(1, "y", "z", "tie")],
-            "battles of 3 models; give those of two models as a file",
+            "battles of 3 models; use a file with the battles of two",
         ),
     ],
 )
-def test_what_is_not_a_preference_of_two_models_is_refused(error, rows, message):
+def test_values_that_are_not_preferences_of_two_models_raise_an_error(error, rows, message):
     with pytest.raises(error, match=message):
         read_results(rows)

@@ -1,4 +1,4 @@
-"""Results of promptfoo in each of its writings: one truth, told by its repeats and prompts."""
+"""Results of promptfoo in each of its formats, with repeats and prompts."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ RIGHT |= {("alpha", "brief"): [0, 1, 0], ("beta", "brief"): [0, 0, 0]}
 
 
 def results(providers=("alpha", "beta"), prompts=("plain",), repeats=1):
-    """Results in the order of promptfoo, which counts `testIdx` up in each repeat."""
+    """Results in the order of promptfoo, which increments `testIdx` in each repeat."""
     pairs = [(provider, prompt) for provider in providers for prompt in prompts]
     tests = [(question, repeat) for question in range(3) for repeat in range(repeats)]
     return [
@@ -61,7 +61,7 @@ def scores(frame):
 
 @pytest.mark.parametrize("repeats", [1, 2])
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "old.json"])
-def test_repeats_are_repeats_in_each_writing(tmp_path, name, repeats):
+def test_repeats_are_read_from_each_format(tmp_path, name, repeats):
     frame = read_results(written(tmp_path, name, results(repeats=repeats))).frame
 
     assert scores(frame) == {(model, ""): RIGHT[model, "plain"] for model in ("alpha", "beta")}
@@ -69,7 +69,7 @@ def test_repeats_are_repeats_in_each_writing(tmp_path, name, repeats):
     assert sorted(frame["repeat"].unique()) == list(range(repeats))
 
 
-def test_tests_with_equal_variables_and_other_assertions_are_other_items(tmp_path):
+def test_tests_with_equal_variables_and_different_assertions_are_different_items(tmp_path):
     rows = results(repeats=2)
     for row in rows:
         row["testCase"]["assert"] = [{"type": "contains", "value": row["testIdx"] % 2}]
@@ -93,7 +93,7 @@ def test_prompts_are_models_of_one_provider_and_forms_of_several(tmp_path, name,
     assert "'prompt_label'" in read.notes[0]
 
 
-def test_prompts_of_one_label_are_called_by_their_number(tmp_path):
+def test_prompts_of_one_label_are_named_by_their_number(tmp_path):
     rows = results(("alpha",), ("plain", "brief"))
     for row in rows:
         row["prompt"]["label"] = "x"
@@ -156,7 +156,7 @@ def test_a_failed_output_of_the_csv_has_no_score(tmp_path):
     assert set(frame["error"]) == {"500"}
 
 
-def test_a_row_of_the_csv_with_a_cell_too_many_is_refused(tmp_path):
+def test_a_row_of_the_csv_with_an_extra_cell_raises_an_error(tmp_path):
     path = table(
         tmp_path,
         lambda n: [n, "Status", "Score", "Grader Reason"],
@@ -169,7 +169,7 @@ def test_a_row_of_the_csv_with_a_cell_too_many_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("names", ["Answer,Status,Score", "[a] b,n,Score"])
-def test_a_table_with_columns_of_such_names_stays_a_table(tmp_path, names):
+def test_a_table_with_columns_of_such_names_is_read_as_a_table(tmp_path, names):
     (tmp_path / "t.csv").write_text(f"id,{names}\nq1,x,1,0\nq2,y,2,1\n")
 
     assert read_results(tmp_path / "t.csv").frame["score"].tolist() == [0, 1]

@@ -1,4 +1,4 @@
-"""Remedies that messages of the reader name: each is followed, and then the results are read."""
+"""Remedies in messages of the reader: after following each one, the results are read."""
 
 import json
 import re
@@ -33,7 +33,7 @@ HARNESS = [
 ]
 UNNUMBERED = [{**row, "doc_id": None} for row in HARNESS]
 
-# What is read, the options at first, the message, and the options that it names.
+# The rows, the initial options, the message, and the options that it names.
 REMEDIES = {
     "repeat": (two(run=(1, 2)), {}, r"by `repeat` or `form` or `item`", {"repeat": "run"}),
     "form": (two(turn=(1, 2)), {}, r"by `repeat` or `form` or `item`", {"form": "turn"}),
@@ -44,25 +44,25 @@ REMEDIES = {
     ),
     "other questions as forms": (
         [{"item": "q", "model": n, "score": 1, "question": n, "wording": n} for n in "ab"],
-        *({}, "tells them apart by `form`", {"form": "wording"}),
+        *({}, "distinguishes them by `form`", {"form": "wording"}),
     ),
     "other questions as items": (
         [{"item": "q", "model": n, "score": 1, "question": n} for n in "ab"],
-        *({}, "name by `item` what tells", {"item": ["question"]}),
+        *({}, "distinguishes items by `item`", {"item": ["question"]}),
     ),
-    "no item": (UNNAMED, {}, "saw nr, score; name it by `item`", {"item": ["nr"]}),
+    "no item": (UNNAMED, {}, "name it by `item`. Columns: nr, score", {"item": ["nr"]}),
     "flags": (FLAGS, {}, "is_hard may be a property .* by `names`", {"names": ["gpt", "llama"]}),
     "models or metrics": (WIDE, {}, "by `metrics`, or, if each is", {"metrics": ["bleu", "rouge"]}),
     "models by name": (WIDE, {}, "is a model, by `names`", {"names": ["bleu", "rouge"]}),
     "no such metric": (
         SCORED,
         {"metrics": ["em"]},
-        "named by `metrics`; saw",
+        "of `metrics` not found. Columns: ",
         {"metrics": ["rouge"]},
     ),
     "no score": (
         [{"id": n, "model": "m", "grade": str(n), "note": "x"} for n in range(2)],
-        *({"score": "note"}, "holds 'x', which is not a score: a finite", {"score": "grade"}),
+        *({"score": "note"}, "contains 'x', which is not a score: a finite", {"score": "grade"}),
     ),
     "no scores and no answers": (
         [{"id": n, "out": "A"} for n in range(2)],
@@ -100,7 +100,7 @@ REMEDIES = {
         HARNESS,
         *(
             {"metrics": ["f1"], "filter": "first"},
-            r"f1' holds lists, .* name another by `metrics`: em$",
+            r"f1' contains lists, .* name another by `metrics`: em$",
         ),
         {"metrics": ["em"], "filter": "first"},
     ),
@@ -114,11 +114,11 @@ REMEDIES = {
     ),
     "labels of no file": (
         [{"id": 1, "model": name, "score": 1} for name in "ab"],
-        *({"names": ["x", "y"]}, "the models are called a, b; omit `names`", {}),
+        *({"names": ["x", "y"]}, "the models are named a, b; omit `names`", {}),
     ),
     "one label for two models": (
         [{"id": 1, "model": name, "score": 1} for name in "ab"],
-        *({"names": ["x"]}, "one label, 'x', cannot name; omit `names`", {}),
+        *({"names": ["x"]}, "gives one label, 'x'; omit `names`", {}),
     ),
 }
 
@@ -133,7 +133,7 @@ def test_the_remedy_of_a_message_works(tmp_path, rows, given, message, remedy):
     assert len(read_results(path, ResultColumns(**remedy)).frame)
 
 
-def test_ids_of_two_types_are_converted_as_the_message_says():
+def test_ids_of_two_types_can_be_converted_as_in_the_message():
     frame = pd.DataFrame({"id": [1, "1"], "score": [1, 0]}, dtype=object)
 
     with pytest.raises(DataError, match=r"such as frame\['id'\].astype\(str\)"):
@@ -142,12 +142,12 @@ def test_ids_of_two_types_are_converted_as_the_message_says():
     assert read_results(rows).frame["item"].tolist() == ["1", "1"]
 
 
-def test_a_table_with_semicolons_is_written_as_the_message_says(tmp_path):
+def test_a_table_with_semicolons_can_be_written_as_in_the_message(tmp_path):
     path, new = tmp_path / "a.csv", tmp_path / "b.csv"
     path.write_text("id;score;note\n1;0,5;a\n2;0,25;b\n")
 
     with pytest.raises(
-        DataError, match=r"2 cells under 1 columns; the header parts its names"
+        DataError, match=r"2 cells under 1 columns; the header separates its names"
     ) as e:
         read_results(path)
     call = re.search(r"pandas\.(read_csv\(.*index=False\))", str(e.value))[1]
@@ -156,12 +156,12 @@ def test_a_table_with_semicolons_is_written_as_the_message_says(tmp_path):
     assert read_results(new).frame["score"].tolist() == [0.5, 0.25]
 
 
-def test_rows_of_two_tools_are_read_from_a_file_each(tmp_path):
+def test_rows_of_two_tools_are_read_from_separate_files(tmp_path):
     rows = [{"problem_idx": 1, "reward": 1}, {"instance_id": "a", "stats": []}]
     for name, content in {"both": rows, "nemo": rows[:1]}.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
 
-    with pytest.raises(DataError, match="give each tool's rows as a file of their own"):
+    with pytest.raises(DataError, match="write the rows of each tool to a separate file"):
         read_results(tmp_path / "both.json")
     assert read_results(tmp_path / "nemo.json").frame["score"].tolist() == [1.0]
 
@@ -170,7 +170,7 @@ def test_rows_of_two_tools_are_read_from_a_file_each(tmp_path):
     "content",
     [{"q1": 0.5, "q2": 1}, {"q1": {"acc": 0.5}}, {"train": [{"a": 1}], "test": [{"a": 1}]}],
 )
-def test_an_object_is_written_as_rows_as_the_message_says(tmp_path, content):
+def test_an_object_can_be_written_as_rows_as_in_the_message(tmp_path, content):
     (tmp_path / "a.json").write_text(json.dumps(content))
 
     with pytest.raises(DataError, match=r"such as (\[.*\])$") as error:
@@ -180,7 +180,7 @@ def test_an_object_is_written_as_rows_as_the_message_says(tmp_path, content):
     assert read_results(tmp_path / "b.json").frame["item"].tolist() == ["q1"]
 
 
-def test_a_broken_row_of_a_tool_is_written_as_a_plain_table_as_the_message_says():
+def test_a_broken_row_can_be_written_as_a_plain_table_as_in_the_message():
     row = {"instance_id": "a", "stats": [{"mean": 1}]}
 
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Plain tables of results: long, wide, and what their columns may be called."""
+"""Plain tables of results, long and wide, and the names of their columns."""
 
 import csv
 import gzip
@@ -33,7 +33,7 @@ def said(results, *columns):
 @pytest.mark.parametrize(
     "name", ["t.csv", "t.csv.gz", "t.tsv", "t.jsonl", "t.json", "t.parquet", "t.folder"]
 )
-def test_every_kind_of_file_says_the_same(tmp_path, name):
+def test_every_kind_of_file_gives_the_same_results(tmp_path, name):
     results = read_results(written(tmp_path / name, ROWS))
 
     assert said(results, "item", "model", "metric", "score", "topic") == [
@@ -51,7 +51,7 @@ def test_every_kind_of_file_says_the_same(tmp_path, name):
           for kind in ("category", "string", object)),
     ],
 )  # fmt: skip
-def test_rows_in_memory_say_the_same(make):
+def test_rows_in_memory_give_the_same_results(make):
     results = read_results(make(ROWS))
 
     assert said(results, "item", "model", "score")[:2] == [("007", "a", 1.0), ("NA", "a", 0.0)]
@@ -62,7 +62,7 @@ CELLS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x
 
 
 @hypothesis.given(st.lists(st.tuples(CELLS, st.sampled_from(["0", "1", ""])), min_size=1))
-def test_reading_by_columns_gives_what_the_csv_module_reads(tmp_path_factory, rows):
+def test_reading_by_columns_agrees_with_the_csv_module(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("t") / "t.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
@@ -78,16 +78,16 @@ def test_reading_by_columns_gives_what_the_csv_module_reads(tmp_path_factory, ro
     np.testing.assert_array_equal(frame["score"], scores)
 
 
-def test_a_column_for_each_model_is_told_by_its_verdicts_and_said():
+def test_columns_of_models_are_detected_by_their_labels_and_reported():
     rows = [{"fact": "f1", "gpt": 1, "llama": 0}, {"fact": "f2", "gpt": 0, "llama": 0}]
     results = read_results(rows)
 
     cells = zip(["f1", "f2"] * 2, ["gpt", "gpt", "llama", "llama"], [1, 0, 0, 0], strict=True)
     assert said(results, "item", "model", "score") == [*cells]
-    assert "columns gpt, llama hold verdicts and are taken for a model each" in results.notes[0]
+    assert "columns gpt, llama contain only 0 and 1; each is read as one model" in results.notes[0]
 
 
-def test_columns_of_scores_may_be_models_or_metrics_so_that_is_asked():
+def test_columns_of_scores_need_names_or_metrics():
     rows, names = [{"fact": "f1", "gpt": 0.3, "llama": 0.7}], ["gpt", "llama"]
     wide = read_results(rows, ResultColumns(names=names))
     long = read_results(rows, ResultColumns(metrics=names))
@@ -103,11 +103,11 @@ def test_columns_of_scores_may_be_models_or_metrics_so_that_is_asked():
     ("name", "other"),
     [
         *((name, "other") for name in ("prompt_id", "question_id", "problem_idx", "prompt")),
-        # A number of a prompt is often that of a template.
+        # The number of a prompt is often that of a template.
         *((name, "prompt_id") for name in ("doc_id", "idx", "index")),
     ],
 )
-def test_items_are_found_by_the_names_that_they_usually_have(name, other):
+def test_items_are_found_by_their_usual_names(name, other):
     frame = pd.DataFrame({other: [0, 0], name: ["a", "b"], "correct": [1, 0]})
 
     assert read_results(frame).frame["item"].tolist() == ["a", "b"]
@@ -121,7 +121,7 @@ def test_a_column_may_name_the_metric_of_its_row():
     assert said(read_results(rows, ResultColumns(metrics=["f1"])), "metric", "score") == scores[1:]
 
 
-def test_answers_and_references_are_read_beside_scores():
+def test_answers_and_references_are_read_with_scores():
     results = read_results(
         [
             {
@@ -140,7 +140,7 @@ def test_answers_and_references_are_read_beside_scores():
     assert results.frame["content"].nunique() == 2
 
 
-def test_forms_of_an_item_may_ask_differently():
+def test_forms_of_an_item_may_have_different_questions():
     asked = [("a", "Who?"), ("b", "What?")]
     results = read_results(
         [{"item": "1", "form": form, "question": text, "correct": 1} for form, text in asked]
@@ -159,18 +159,18 @@ OTHER = ONE | {"model": "b", "question": "What?"}
     [
         (DataError, [ONE, ONE | {"correct": 0}], "more than once with score 1 and 0 .*by `repeat`"),
         (DataError, [ONE, OTHER], r"'1', is 'Who\?' .* in one row and 'What\?' .* by `form`"),
-        (RecordError, [ONE, ONE | {"item": ""}], "row 2 names no item in column 'item'"),
-        (RecordError, [ONE | {"correct": {"a": 1}}], r"'correct' holds \{'a': 1\}, which"),
-        (RecordError, [ONE | {"correct": "inf"}], "row 1 of column 'correct' holds 'inf'"),
-        (RecordError, [ONE | {"correct": "-Infinity"}], "of column 'correct' holds '-Infinity'"),
+        (RecordError, [ONE, ONE | {"item": ""}], "row 2 has no item in column 'item'"),
+        (RecordError, [ONE | {"correct": {"a": 1}}], r"'correct' contains \{'a': 1\}, which"),
+        (RecordError, [ONE | {"correct": "inf"}], "row 1 of column 'correct' contains 'inf'"),
+        (RecordError, [ONE | {"correct": "-Infinity"}], "of column 'correct' contains '-Infinity'"),
     ],
 )
-def test_rows_that_contradict_each_other_or_hold_no_score_are_refused(error, rows, message):
+def test_rows_that_contradict_each_other_or_lack_a_score_raise_an_error(error, rows, message):
     with pytest.raises(error, match=message):
         read_results(rows)
 
 
-def test_repeats_tell_rows_of_one_sample_apart():
+def test_repeats_distinguish_rows_of_one_sample():
     rows = [{"item": "1", "correct": 1 - n, "seed": n + 41} for n in range(2)]
 
     assert said(read_results(rows), "repeat", "score") == [(41, 1.0), (42, 0.0)]
@@ -187,14 +187,16 @@ def test_an_item_may_be_several_columns_and_a_cluster_one_of_them():
 
 
 @pytest.mark.parametrize("role", ["model", "score", "form", "item", "cluster", "metrics"])
-def test_a_named_column_that_is_not_there_is_refused_by_what_it_is_named_for(role):
+def test_the_error_for_a_missing_column_contains_the_role(role):
     name = "nobody" if role in ("model", "score", "form") else ["nobody"]
 
-    with pytest.raises(ColumnNotFoundError, match=f"no column 'nobody', named by `{role}`; saw"):
+    with pytest.raises(
+        ColumnNotFoundError, match=f"column 'nobody' of `{role}` not found. Columns: "
+    ):
         read_results(ROWS, ResultColumns.model_validate({role: name}))
 
 
-def test_further_columns_of_a_name_of_the_frame_get_another():
+def test_further_columns_with_a_name_of_the_frame_are_renamed():
     frame = read_results([{"item": "1", "correct": 1, "file": "x.txt", "em": "no"}]).frame
 
     assert frame["row.file"].tolist() == ["x.txt"]
@@ -208,7 +210,7 @@ def test_further_columns_of_a_name_of_the_frame_get_another():
         *((value, math.nan) for value in (None, "", math.nan, pd.NA)),
     ],
 )
-def test_scores_are_numbers_and_verdicts(value, number):
+def test_scores_are_numbers_and_labels(value, number):
     assert number_of(value) == pytest.approx(number, nan_ok=True)
 
 
@@ -224,20 +226,22 @@ def test_columns_of_lists_of_labels_are_further_columns_and_those_of_objects_are
     assert results.nested == ("meta", "vectors", "nested")
 
 
-def test_hashes_of_what_was_asked_are_the_same_everywhere():
+def test_hashes_of_questions_do_not_depend_on_the_machine():
     hashed = content_of(pd.Series(["Who?", None]), pd.Series([("I", "me"), ()]), 2)
 
     assert hashed.tolist() == [16468984067500016953, 0]
 
 
-def test_one_of_several_columns_of_numbers_is_not_taken_for_the_score():
+def test_several_columns_of_numbers_without_names_raise_an_error():
     """The remedy of the message works, and costs are not among the columns."""
     rows = [
         {"model": model, "item": n, "n_words": 9, "quality": n / 2, "latency": 0.1, "price": 1}
         for n in range(2) for model in "ab"
     ]  # fmt: skip
 
-    with pytest.raises(DataError, match=r"columns n_words, quality could each hold .* `metrics`$"):
+    with pytest.raises(
+        DataError, match=r"columns n_words, quality could each contain .* `metrics`$"
+    ):
         read_results(rows)
     named = read_results(rows, ResultColumns(metrics=("quality",)))
     assert named.frame["score"].tolist() == [0.0, 0.0, 0.5, 0.5]
@@ -256,7 +260,7 @@ def test_the_only_column_of_numbers_is_the_score_if_it_can_be_and_is_named(name,
     read = read_results([{"id": n, name: cell} for n, cell in enumerate(cells)])
 
     assert read.frame["metric"].unique().tolist() == [name]
-    assert read.notes == (f"rows: column {name!r} is taken for the score",)
+    assert read.notes == (f"rows: column {name!r} is read as the score",)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +277,7 @@ def test_a_column_that_may_be_a_property_of_the_items_is_not_the_score(name, cel
 
 
 @pytest.mark.parametrize("flag", ["is_hard", "hasDate", "answerable", "Hard", "winner_tie"])
-def test_a_wide_table_with_a_property_of_items_is_refused(flag):
+def test_a_wide_table_with_a_property_of_items_raises_an_error(flag):
     rows = [{"id": n, "gpt": n % 2, "llama": 1, flag: n % 2} for n in range(4)]
 
     with pytest.raises(DataError, match=f"{flag} may be a property of the items; name the "):
@@ -281,7 +285,7 @@ def test_a_wide_table_with_a_property_of_items_is_refused(flag):
 
 
 @pytest.mark.parametrize("names", [["gpt"], ["gpt", "llama"]])
-def test_the_columns_of_models_are_those_that_are_named(names):
+def test_the_columns_of_models_are_the_named_ones(names):
     rows = [{"id": n, "is_hard": 1, "gpt": 0, "llama": 0} for n in range(4)]
     frame = read_results(rows, ResultColumns(names=names)).frame
 
@@ -302,13 +306,13 @@ def test_the_columns_of_models_are_those_that_are_named(names):
         ('"x" ', None),
     ],
 )
-def test_quotes_enclose_whole_cells_or_the_file_is_refused(tmp_path, cell, reads, suffix):
+def test_quotes_within_cells_are_read_or_raise_an_error(tmp_path, cell, reads, suffix):
     path = tmp_path / f"t{suffix}"
     content = f'item,correct,note\n1,1,"a"\n2,0,{cell}\n3,1,b\n4,1,"c"'.encode()
     path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
 
     if reads is None:
-        with pytest.raises(RecordError, match=r"quote cells that .*close every quote"):
+        with pytest.raises(RecordError, match=r"quote cells that .*close each quote"):
             read_results(path)
     else:
         assert read_results(path).frame["note"].tolist() == ["a", reads, "b", "c"]

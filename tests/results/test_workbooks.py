@@ -1,4 +1,4 @@
-"""The first sheet of a workbook, written here by hand in the parts that a writer may use."""
+"""The first sheet of a workbook, built here from the parts that a writer may use."""
 
 import zipfile
 
@@ -58,11 +58,11 @@ def test_results_of_vlmevalkit_are_read_from_its_workbooks(tmp_path):
     [
         ({"rows": "<row>"}, DataError, "not a workbook that can be read"),
         ({"rows": HEADER, "shared": "<sst/>"}, DataError, "not a workbook that can be read"),
-        ({"rows": HEADER, "head": "<!DOCTYPE x>"}, DataError, "defines no document type"),
+        ({"rows": HEADER, "head": "<!DOCTYPE x>"}, DataError, "must not define a document type"),
     ],
     ids=["cut off", "text that is not there", "a document type"],
 )
-def test_damaged_workbooks_are_named(tmp_path, how, error, message):
+def test_the_errors_of_damaged_workbooks_name_them(tmp_path, how, error, message):
     path = written(tmp_path / "r.xlsx", **how)
 
     with pytest.raises(error, match=message):
@@ -76,5 +76,5 @@ def test_damaged_workbooks_are_named(tmp_path, how, error, message):
 def test_numbers_of_a_workbook_have_the_digits_0_to_9(tmp_path, old, new):
     path = written(tmp_path / "r.xlsx", (HEADER + ROW).replace(old, new))
 
-    with pytest.raises(DataError, match=r"digits 0 to 9|expected a whole number"):
+    with pytest.raises(DataError, match=r"digits 0 to 9|expected an integer"):
         list(workbook_rows(path))

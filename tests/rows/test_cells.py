@@ -22,39 +22,39 @@ from tests.refusals import refusals
 
 @pytest.mark.parametrize("read", [text_of, identifier_of, count_of])
 @pytest.mark.parametrize("value", [None, "", "  \t", math.nan, np.float64("nan")])
-def test_empty_cells_are_none(read, value):
-    """Null, NaN and blank are the same nothing."""
+def test_empty_cells_are_read_as_none(read, value):
+    """Null, NaN and blank cells are all missing values."""
     assert read(value) is None
 
 
 @pytest.mark.parametrize("value", [None, "", " ", math.nan, [], "[]", [None, ""]])
-def test_empty_lists_are_empty(value):
-    """A list of nothing is no list item."""
+def test_strings_of_drops_empty_items(value):
+    """An empty cell or item is not a name."""
     assert strings_of(value) == ()
 
 
 @pytest.mark.parametrize("name", ["NA", "null", "None", "nan", "N/A", " padded ", "[Unreleased]"])
-def test_text_of_keeps_names_as_they_are(name):
-    """Names that readers take for nothing are names; 1984 may stand without quotes."""
+def test_text_of_returns_names_unchanged(name):
+    """Words that CSV readers parse as missing are names; 1984 does not need quotes."""
     assert text_of(name) == name
     assert strings_of(name) == (name,)
     assert text_of(1984) == "1984"
 
 
 @pytest.mark.parametrize("value", [17, 17.0, "17", " 17 ", np.int64(17), np.float64(17)])
-def test_identifier_of_is_one_for_all_writings(value):
-    """Integers, whole floats and strings name the same thing."""
+def test_identifier_of_does_not_depend_on_the_type(value):
+    """Integers, integral floats and strings are the same identifier."""
     assert identifier_of(value) == "17"
     assert count_of(value) == 17
 
 
-# A cell of the wrong kind is refused, not turned into text.
+# A cell of another kind is rejected, not converted to text.
 test_cells_reject_other_values = refusals(
     lambda read, value: read(value),
     *((text_of, ["a"], "expected text"), (text_of, 1.5, "expected text")),
     *((text_of, True, "expected text"), (identifier_of, 1.5, "expected text")),
-    (count_of, "many", "expected a whole number"),
-    (count_of, -1, "expected a whole number of at least 0"),
+    (count_of, "many", "expected an integer of at least 0"),
+    (count_of, -1, "expected an integer of at least 0"),
     (strings_of, [["nested"]], "expected text"),
     (strings_of, {"a": 1}, "expected text"),
 )
@@ -71,8 +71,8 @@ test_cells_reject_other_values = refusals(
         ["UK", None, "U.K."],
     ],
 )
-def test_strings_of_is_one_for_all_writings(value):
-    """A list is the same as JSON, as Python's text of it and as an array."""
+def test_strings_of_does_not_depend_on_the_format(value):
+    """A list, its JSON, its Python text and an array give the same names."""
     assert strings_of(value) == ("UK", "U.K.")
 
 
@@ -108,12 +108,12 @@ OBJECTS = {
     "keys": {"UK": 1, "U.K.": 2}.keys(),
     "index": pd.Index(["UK", "U.K."], name="answer"),
 }
-"""Accepted answers as data sets publish them."""
+"""Accepted answers in the formats of published data sets."""
 
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_answers_of_published_data_sets_are_read_as_values_and_as_text(name):
-    """`str` and `repr` are what CSV files and lm-evaluation-harness hold of them."""
+    """CSV files and lm-evaluation-harness contain their `str` and `repr`."""
     value = OBJECTS[name]
 
     read = {tuple(dict.fromkeys(answers_of(one))) for one in (value, str(value), repr(value))}
@@ -160,7 +160,7 @@ def test_answers_of_json_text_of_objects_are_read(name):
         (pd.NA, ()),
     ],
 )
-def test_answers_of_other_writings(value, answers):
+def test_answers_of_other_formats(value, answers):
     assert answers_of(value) == answers
 
 
@@ -199,25 +199,25 @@ def test_names_with_brackets_quotes_and_separators_are_one_answer(name):
         *(repr(defaultdict(list, {"text": ["UK"]})), repr(pd.array(["UK"], dtype="string"))),
     ],
 )
-def test_answers_of_what_may_be_a_list_or_an_object_is_refused(value):
+def test_answers_of_rejects_unreadable_lists_and_objects(value):
     with pytest.raises(ValueError, match=r"expected .*list"):
         answers_of(value)
 
 
 @pytest.mark.parametrize("end", ["", "\\", "'"])
-def test_quotes_without_an_end_take_no_time(end):
-    """A search for the end of each of them would take minutes."""
+def test_unclosed_quotes_are_read_in_linear_time(end):
+    """A search for the end of each quote would take minutes."""
     text = "['" + "\\'" * 300_000 + end
 
     with pytest.raises(ValueError, match="write a list as JSON"):
         answers_of(text)
 
 
-def test_the_remedy_for_a_refused_name_works():
+def test_the_remedy_for_a_rejected_name_works():
     assert answers_of(json.dumps(["[UK, U.K.]"])) == ("[UK, U.K.]",)
 
 
-def test_answers_are_split_by_the_separator_alone():
+def test_answers_are_split_only_by_the_separator():
     assert answers_of("UK | U.K.|", "|") == ("UK", "U.K.")
     assert answers_of(["UK|U.K."], "|") == ("UK|U.K.",)
 
@@ -233,7 +233,7 @@ def test_answers_of_agrees_with_texts_of_numpy_and_python(items):
 
 @given(st.lists(st.text(min_size=1).filter(str.strip)))
 def test_strings_of_agrees_with_json(items):
-    """Any list of names survives as a JSON string, as in PopQA."""
+    """Any list of names can be read from its JSON text, as in PopQA."""
     assert strings_of(json.dumps(items)) == strings_of(items) == tuple(items)
 
 
@@ -250,7 +250,7 @@ def test_answers_of_agrees_with_trimmed_strings(items):
     ),
     st.sampled_from([answers_of, count_of, identifier_of, strings_of, text_of]),
 )  # fmt: skip
-def test_cells_of_a_column_are_those_read_one_by_one(cells, read):
+def test_parsed_cells_equal_cells_read_one_by_one(cells, read):
     def values(cells):
         try:
             return [(value, type(value)) for value in cells()]

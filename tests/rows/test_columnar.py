@@ -1,4 +1,4 @@
-"""Columnar files are refused by their decoded size before they are decoded."""
+"""Columnar files above the limit of decoded size are rejected before they are decoded."""
 
 import io
 import itertools
@@ -53,7 +53,7 @@ def test_texts_that_many_rows_name_count_once_per_row(tmp_path, kind, monkeypatc
     assert len(list(read_rows(path))) == 100
 
 
-def test_texts_with_the_prefix_of_the_one_before_count_in_full(tmp_path, monkeypatch):
+def test_prefix_encoded_texts_count_with_their_full_length(tmp_path, monkeypatch):
     options = {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}
     options["compression"] = "zstd"
     path = written(tmp_path / "rows.parquet", pa.array(["x" * MB] * 100), **options)
@@ -66,7 +66,7 @@ def test_texts_with_the_prefix_of_the_one_before_count_in_full(tmp_path, monkeyp
     open_parquet(path).close()
 
 
-def test_rows_of_one_value_count_each(tmp_path, monkeypatch):
+def test_run_length_encoded_rows_are_counted_separately(tmp_path, monkeypatch):
     path = written(tmp_path / "rows.parquet", pa.array([1] * 100_000))
     monkeypatch.setenv(LIMIT, "10")
 
@@ -74,7 +74,7 @@ def test_rows_of_one_value_count_each(tmp_path, monkeypatch):
         list(read_rows(path))
 
 
-def test_usual_texts_are_not_counted_twice(tmp_path, monkeypatch):
+def test_ordinary_texts_are_not_counted_twice(tmp_path, monkeypatch):
     """One long text among many short ones, and pages without a dictionary."""
     texts = ["y" * 500_000, *(f"{number:090}" for number in range(40_000))]
     path = written(tmp_path / "rows.parquet", pa.array(texts))
@@ -83,7 +83,7 @@ def test_usual_texts_are_not_counted_twice(tmp_path, monkeypatch):
     assert [row["a"] for _, row in read_rows(path)] == texts
 
 
-def test_a_cell_is_not_longer_than_a_line(tmp_path, monkeypatch):
+def test_cells_longer_than_the_maximum_line_are_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(columnar, "LONGEST_LINE", 1_000)
     for value in (pa.array(["x" * 1_000, "x" * 1_001]), pa.array([["x" * 1_001]])):
         with pytest.raises(RecordError, match="a cell of column 'a' has more than 1,000 bytes"):
@@ -117,7 +117,7 @@ def test_saved_data_sets_are_checked(tmp_path, values, compression, message):
         check_saved_dataset(saved(tmp_path / "d", values, compression))
 
 
-def test_a_saved_data_set_with_broken_offsets_is_refused(tmp_path):
+def test_a_saved_data_set_with_broken_offsets_is_rejected(tmp_path):
     folder = saved(tmp_path / "d", pa.array(["abc", "de"]))
     check_saved_dataset(folder)
     (file,) = folder.glob("*.arrow")
@@ -129,7 +129,7 @@ def test_a_saved_data_set_with_broken_offsets_is_refused(tmp_path):
         check_saved_dataset(folder)
 
 
-def test_arrays_are_as_large_as_their_headers_state(tmp_path, monkeypatch):
+def test_arrays_of_another_size_than_in_their_headers_are_rejected(tmp_path, monkeypatch):
     path = tmp_path / "arrays.npz"
     np.savez_compressed(path, a=np.zeros(MB, np.uint8), b=np.arange(6).reshape(2, 3))
     check_arrays(path)
@@ -141,7 +141,7 @@ def test_arrays_are_as_large_as_their_headers_state(tmp_path, monkeypatch):
     np.save(content, np.zeros(10))
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("b.npy", content.getvalue().replace(b"(10,), }   ", b"(9999999,)}"))
-    with pytest.raises(ValueError, match=r"'b.npy' announces an array of shape \(9999999,"):
+    with pytest.raises(ValueError, match=r"'b.npy' states an array of shape \(9999999,"):
         check_arrays(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", content.getvalue().replace(b"(10,)", b"(10,("))
@@ -165,7 +165,7 @@ def test_a_forged_footer_does_not_change_the_size(tmp_path, monkeypatch, field, 
         open_parquet(path)
 
 
-def test_pages_have_the_sizes_of_a_correct_footer(tmp_path):
+def test_sizes_of_pages_agree_with_a_correct_footer(tmp_path):
     columns = {"a": pa.array([None, *range(99_999)]), "b": pa.array([[1, 2], []] * 50_000)}
     columns["c"] = pa.array([f"text {number // 3}" for number in range(100_000)])
     for options in ({}, {"data_page_version": "2.0", "data_page_size": 1_000}):
@@ -181,11 +181,11 @@ def test_pages_have_the_sizes_of_a_correct_footer(tmp_path):
                     assert pages.n_bytes >= chunk.total_uncompressed_size
 
 
-def test_damaged_pages_are_refused_or_read(tmp_path):
+def test_damaged_pages_raise_an_error_or_are_read(tmp_path):
     """Each byte of the first page header is changed in eight ways."""
     path = written(tmp_path / "rows.parquet", pa.array([f"{number}" for number in range(300)]))
     content = path.read_bytes()
-    n_refused = 0
+    n_rejected = 0
     for at in range(4, 24):
         for bit in range(8):
             damaged = bytearray(content)
@@ -194,8 +194,8 @@ def test_damaged_pages_are_refused_or_read(tmp_path):
             try:
                 open_parquet(path).close()
             except DataError:
-                n_refused += 1
-    assert n_refused >= 60
+                n_rejected += 1
+    assert n_rejected >= 60
 
 
 DAMAGES = """
@@ -204,7 +204,7 @@ from pathlib import Path
 from surface_consistency.errors import DataError
 from surface_consistency.rows.readers import read_rows
 
-path, refused = Path(sys.argv[1]), []
+path, rejected = Path(sys.argv[1]), []
 content = path.read_bytes()
 start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 for at in range(start, len(content) - 8):
@@ -213,14 +213,14 @@ for at in range(start, len(content) - 8):
         try:
             list(read_rows(path))
         except DataError as error:
-            refused.append(str(error))
-assert all(len(message) < 500 for message in refused)
-print(len(refused))
+            rejected.append(str(error))
+assert all(len(message) < 500 for message in rejected)
+print(len(rejected))
 """
 
 
 def test_a_damaged_footer_does_not_end_the_process(tmp_path):
-    """The statistics of sizes have one number per level, by which pyarrow ends the process."""
+    """pyarrow ends the process if the size statistics lack a number of a level."""
     values = pa.array([["x", None], None, ["y"]])
     file = written(tmp_path / "rows.parquet", values, store_schema=False)
 
@@ -231,8 +231,8 @@ def test_a_damaged_footer_does_not_end_the_process(tmp_path):
     assert int(done.stdout) > 300
 
 
-def test_lists_of_a_footer_are_not_longer_than_it(tmp_path):
-    """pyarrow takes 600 MB for the columns of a row group that this footer announces."""
+def test_a_footer_with_a_list_longer_than_itself_is_rejected(tmp_path):
+    """pyarrow allocates 600 MB for the columns of a row group that this footer states."""
     footer = bytes.fromhex("1502 191c 480172 1500 00 1600 191c 19fc c0843d")
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
@@ -243,7 +243,7 @@ def test_lists_of_a_footer_are_not_longer_than_it(tmp_path):
 
 @pytest.mark.parametrize("page", ["1.0", "2.0"])
 @pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
-def test_pages_do_not_state_more_lengths_than_values(tmp_path, encoding, page):
+def test_pages_with_more_lengths_than_values_are_rejected(tmp_path, encoding, page):
     """pyarrow reads as many lengths as a page states, with 4 bytes of memory each."""
     options = {"use_dictionary": False, "column_encoding": encoding, "data_page_version": page}
     path = written(tmp_path / "rows.parquet", pa.array(["abc"]), compression="none", **options)
@@ -261,8 +261,8 @@ def test_pages_do_not_state_more_lengths_than_values(tmp_path, encoding, page):
             assert file.read()["a"].combine_chunks().flatten() == values.flatten()
 
 
-def test_long_columns_of_texts_with_lengths_are_read(tmp_path):
-    """pyarrow cannot make a dictionary of them."""
+def test_long_columns_of_delta_length_texts_are_read(tmp_path):
+    """pyarrow cannot make a dictionary of such texts."""
     options = {"use_dictionary": False, "column_encoding": "DELTA_LENGTH_BYTE_ARRAY"}
     texts = [f"{number:090}" for number in range(20_000)]
     path = written(tmp_path / "rows.parquet", pa.array(texts), **options)
@@ -270,7 +270,7 @@ def test_long_columns_of_texts_with_lengths_are_read(tmp_path):
     assert [row["a"] for _, row in read_rows(path)] == texts
 
 
-def test_splits_of_a_saved_data_set_are_those_of_its_dictionary(tmp_path):
+def test_splits_of_a_saved_data_set_are_read_from_its_dictionary(tmp_path):
     datasets = pytest.importorskip("datasets")
     folder = tmp_path / "d"
     datasets.DatasetDict({"test": datasets.Dataset.from_dict({"a": [1]})}).save_to_disk(folder)

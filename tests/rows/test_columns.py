@@ -11,7 +11,7 @@ RELEASED = [
 ]
 
 
-def test_released_columns_come_first_and_none_is_a_candidate_of_two_fields():
+def test_released_columns_are_first_candidates_of_one_field_each():
     """The known columns of the release are the first candidates of eight fields."""
     assert set(RELEASED) <= {names[0] for names in REDIRECTQA_COLUMNS.values()}
     assert len(resolve_columns(RELEASED, REDIRECTQA_COLUMNS)) == 8
@@ -22,21 +22,21 @@ def test_released_columns_come_first_and_none_is_a_candidate_of_two_fields():
 @pytest.mark.parametrize(
     ("available", "options", "found"),
     [
-        # A column under another writing of its name is found.
+        # A column whose name is spelled differently is found.
         *(
             ([column], {}, {"references": column})
             for column in ("possibleAnswers", "Possible Answers", "POSSIBLE-ANSWERS")
         ),
-        # An exact name goes before another writing; unknown names are no candidates.
+        # An exact name has precedence over another spelling; unknown names are not candidates.
         (
             ["answer", "Question", "question", "possible_answers"],
             {},
             {"references": "possible_answers", "question": "question"},
         ),
-        # An override wins, also where two columns could be the field.
+        # An override has precedence, also if two columns could be the field.
         (["obj", "object_surface"], {"overrides": {"object": "obj"}}, {"object": "obj"}),
         (["question", "prompt"], {"overrides": {"question": "prompt"}}, {"question": "prompt"}),
-        # Any field of a group is enough.
+        # Any field of a group is sufficient.
         (["prop"], {"required": [("question", "relation")]}, {"relation": "prop"}),
     ],
 )
@@ -46,8 +46,12 @@ def test_resolve_columns_finds(available, options, found):
 
 test_resolve_columns_rejects = refusals(
     lambda available, options: resolve_columns(available, REDIRECTQA_COLUMNS, **options),
-    (["Possible Answers", "possibleAnswers"], {}, "are both writings of 'possible_answers'"),
-    (["obj", "object_surface"], {}, r"'obj' could both be 'object'; say .*columns=\{'object': 'ob"),
+    (["Possible Answers", "possibleAnswers"], {}, "are both spellings of 'possible_answers'"),
+    (
+        ["obj", "object_surface"],
+        {},
+        r"'obj' could both be 'object'; name .*columns=\{'object': 'ob",
+    ),
     (
         ["questoin", "gold"],
         {"required": ["question"]},
@@ -60,7 +64,7 @@ test_resolve_columns_rejects = refusals(
         r"any of these fields: 'question' under .*; 'rel",
     ),
     ([], {"required": ["relation"]}, r"Its columns are \(none\)"),
-    (["q"], {"overrides": {"questions": "q"}}, r"no field 'questions' \(close: question\)"),
+    (["q"], {"overrides": {"questions": "q"}}, r"unknown field 'questions' \(close: question\)"),
     (
         ["prompt", "q"],
         {"overrides": {"question": "promt"}},

@@ -34,18 +34,18 @@ def write(path):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson"])
-def test_read_rows_is_one_for_all_formats(suffix, tmp_path):
-    """The same rows come out of every format; no name is taken for nothing."""
+def test_read_rows_gives_the_same_rows_for_all_formats(suffix, tmp_path):
+    """Names such as "NA" and "null" are not read as missing in any format."""
     path = write(tmp_path / f"rows{suffix}")
 
     assert [row for _, row in read_rows(path)] == ROWS
 
 
-def test_read_rows_takes_upper_case_suffixes_and_byte_order_marks(tmp_path):
-    """A CSV file as a spreadsheet saves it is read."""
+def test_read_rows_accepts_upper_case_suffixes_and_byte_order_marks(tmp_path):
+    """A CSV file as saved by a spreadsheet is read."""
     path = tmp_path / "ROWS.CSV"
     content = "\ufeffsubj,obj\r\nNA,é\r\n\r\n".encode()
-    # Gzip is read whatever the file is called.
+    # Gzip is detected regardless of the name of the file.
     for written in (content, gzip.compress(content)):
         path.write_bytes(written)
         assert list(read_rows(path)) == [(Place(str(path), 2), {"subj": "NA", "obj": "é"})]
@@ -63,14 +63,14 @@ def test_read_rows_takes_upper_case_suffixes_and_byte_order_marks(tmp_path):
         ),
     ],
 )
-def test_json_suffixes_hold_lists_or_lines(name, text, tmp_path):
+def test_files_with_json_suffixes_may_contain_lists_or_lines(name, text, tmp_path):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
 
     assert [row for _, row in read_rows(path)] == ROWS
 
 
-def test_two_columns_of_one_name_are_refused_in_a_table(tmp_path):
+def test_a_table_with_two_columns_of_one_name_is_rejected(tmp_path):
     path = tmp_path / "twice.parquet"
     table = pa.table([["a"], ["b"]], names=["text", "text"])
     pq.write_table(table, path)
@@ -87,7 +87,7 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
 
     assert [str(place) for place, _ in read_rows(lines)] == [f"{lines}:1", f"{lines}:3"]
     assert [place.number for place, _ in read_rows(table)] == [1, 2]
-    # The first record of the CSV file spans two lines, and ends on the second of them.
+    # The first record of the CSV file spans two lines and ends on the second.
     assert [place.number for place, _ in read_rows(delimited)] == [3, 4]
 
 
@@ -95,7 +95,7 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
     ("name", "content", "message"),
     [
         ("torn.jsonl", b'{"a": 1}\n{"a": "b', r"torn\.jsonl:2: not JSON: .*'\{\"a\": \"b'; repair"),
-        ("list.jsonl", b'{"a": 1}\n["a"]\n', r"list\.jsonl:2: a line holds one JSON object"),
+        ("list.jsonl", b'{"a": 1}\n["a"]\n', r"list\.jsonl:2: each line must be a JSON object"),
         ("bytes.jsonl", b'{"a": 1}\n{"a": "\xe9t\xe9"}\n', r"bytes\.jsonl:2: not UTF-8 at byte 7"),
         ("bytes.csv", b"a,b\n\xff,1\n", r"bytes\.csv:2: not UTF-8 at byte 0 .*re-save the file"),
         ("short.csv", b"a,b\n1\n", r"short\.csv:2: 1 cells under 2 columns; quote cells"),
@@ -105,14 +105,14 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
         ("open.csv", b'a,b\n"x,2\n', r"open\.csv:2: unexpected end of data"),
         ("torn.json", b'[{"a": 1},\n{"a"', r"torn\.json:2: not JSON"),
         ("scalars.json", b"[1, 2]", r"scalars\.json:1: an item .* is one JSON object"),
-        ("torn.parquet", b"PAR1 and then nothing", r"torn\.parquet is no readable Parquet file"),
+        ("torn.parquet", b"PAR1 and then nothing", r"torn\.parquet is not a readable Parquet file"),
         ("rows.xlsx", b"PK", r"cannot read .*rows\.xlsx: the formats are \.parquet, \.jsonl"),
     ],
 )
-def test_read_rows_rejects_and_names_the_place(name, content, message, tmp_path):
-    """A broken file is named with the line and what to do."""
+def test_read_rows_names_the_place_of_an_error(name, content, message, tmp_path):
+    """The error for a broken file names the file and the line, and a remedy."""
     path = tmp_path / name
-    with pytest.raises(SourceNotFoundError, match=rf"no file .*{name}; .*check the path"):
+    with pytest.raises(SourceNotFoundError, match=rf"file .*{name} not found; .*check the path"):
         list(read_rows(path))
     path.write_bytes(content)
 
@@ -125,7 +125,7 @@ def test_read_rows_rejects_and_names_the_place(name, content, message, tmp_path)
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".tsv"])
 def test_read_rows_is_bounded_in_memory(suffix, tmp_path):
-    """A file of 20 MB is read with less than 2 MB held at any time."""
+    """A file of 20 MB is read with less than 2 MB of memory."""
     path = tmp_path / f"rows{suffix}"
     cell = "x" * 1000
     line = json.dumps({"a": cell}) if suffix == ".jsonl" else cell
@@ -170,9 +170,9 @@ def test_python_values_agrees_with_to_pylist(values, kind):
     ids=["xz", "bzip2", "zstd"],
 )
 @pytest.mark.parametrize("file", ["p.jsonl", "p.jsonl.gz", "p.csv"])
-def test_another_packing_is_named_and_not_called_damaged(tmp_path, file, pack, name):
+def test_another_compression_is_named_in_the_error(tmp_path, file, pack, name):
     path = tmp_path / file
     path.write_bytes(pack(b'{"id": 1}\n'))
 
-    with pytest.raises(RecordError, match=rf"{file} is packed as {name}, which is not read here"):
+    with pytest.raises(RecordError, match=rf"{file} is packed as {name}, which is not supported"):
         list(read_rows(path))

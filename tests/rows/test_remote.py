@@ -1,4 +1,4 @@
-"""Results at URLs, by fsspec's file system in memory."""
+"""Results at URLs, with the in-memory file system of fsspec."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def bucket():
     MEMORY.rm("/bucket", recursive=True)
 
 
-def test_files_and_folders_at_urls_are_read_as_local_ones_are(bucket):
+def test_files_and_folders_at_urls_are_read_like_local_ones(bucket):
     files = [f"{bucket}/a.csv", Path(f"{bucket}/b.csv")]
     for source in (files, bucket):
         results = read_results(source)
@@ -39,12 +39,12 @@ def test_files_and_folders_at_urls_are_read_as_local_ones_are(bucket):
         *((path, None) for path in ("a.csv", "folder/a.csv", "C:/a.csv", "/a:b/c.csv")),
     ],
 )
-def test_urls_differ_from_paths(source, url):
+def test_url_of_distinguishes_urls_from_paths(source, url):
     assert url_of(source) == url
 
 
-class Refusing(fsspec.AbstractFileSystem):
-    """A file system that refuses access, as the hub does for a gated repository."""
+class Denying(fsspec.AbstractFileSystem):
+    """A file system that denies access, like the hub for a gated repository."""
 
     protocol = "hf"
 
@@ -62,10 +62,10 @@ class Refusing(fsspec.AbstractFileSystem):
         ("owner/name", SourceNotFoundError, "on the hub is named hf://datasets/OWNER/NAME/FILE"),
     ],
 )
-def test_what_cannot_be_opened_is_refused_with_a_remedy(url, error, message, monkeypatch):
+def test_urls_that_cannot_be_opened_raise_an_error_with_a_remedy(url, error, message, monkeypatch):
     known = {"class": "none_installed.System", "err": "Please install none_installed"}
     monkeypatch.setitem(known_implementations, "none", known)
-    monkeypatch.setitem(_registry, "hf", Refusing)
+    monkeypatch.setitem(_registry, "hf", Denying)
 
     with pytest.raises(error, match=message):
         read_results(url)

@@ -388,7 +388,7 @@ def test_columns_of_predictions_are_named(redirectqa):
     [
         (["x"], {}, DataError, r"1 texts do not name the prompts .* or pass in_order=True"),
         (["x"], {"in_order": True}, DataError, "1 predictions for 584 prompts; pass one per"),
-        ("x.jsonl", {}, SourceNotFoundError, "no file x.jsonl; expected a file of"),
+        ("x.jsonl", {}, SourceNotFoundError, "file x.jsonl not found; expected a file of"),
         ("x.jsonl", {"in_order": True}, ValueError, "these predictions have ids; omit it"),
         (5, {}, TypeError, "predictions is one int; pass a mapping"),
         ({}, {}, DataError, "0 of 0 predictions belong to no prompt .*'no id'"),
@@ -407,11 +407,11 @@ def test_columns_of_predictions_are_named(redirectqa):
             [{"id": "z"}],
             {},
             ColumnNotFoundError,
-            "no column holds the predictions; looked for prediction",
+            "no column of predictions; searched for prediction",
         ),
         (
             *([{"id": "z", "output": "x", "response": "y"}], {}, ColumnNotFoundError),
-            "columns 'response' and 'output' could each hold the predictions; name the",
+            "columns 'response' and 'output' could each contain the predictions; name one",
         ),
         (
             [{"id": "z", "prediction": "x"}] * 2,

@@ -223,7 +223,7 @@ def test_other_accepted_answers_are_refused(runs, tmp_path):
     rows = [row | {"object_aliases": [*row["object_aliases"], "more"]} for row in rows_of()]
     other = make_run(load_redirectqa(rows), tmp_path / "other")
 
-    with pytest.raises(DataError, match=r"do not hold the same items.*24 such items"):
+    with pytest.raises(DataError, match=r"do not contain the same items.*24 such items"):
         read(runs / "before", other)
 
 

@@ -161,7 +161,11 @@ def two_models(n, body):
 @pytest.mark.parametrize(
     ("script", "options", "message"),
     [
-        ((429, {"Retry-After": "86400"}, b""), {}, "asks to wait 86400 s, .* longest_wait = 120"),
+        (
+            (429, {"Retry-After": "86400"}, b""),
+            {},
+            "requests a wait of 86400 s, .* longest_wait = 120",
+        ),
         (
             (308, {"location": "https://other"}, b""),
             {},
@@ -170,7 +174,7 @@ def two_models(n, body):
         ((404, {}, b"model not found"), {}, "not served at .*that it serves this model"),
         (two_models, {"concurrency": 1}, "answers as 'm-1' now and as 'm-0' before"),
         (MODEL, {"served_model": "m-0301"}, "answers as 'm-0613' now and as 'm-0301' before"),
-        ("close", {"concurrency": 1, "max_retries": 0}, "3 requests in a row"),
+        ("close", {"concurrency": 1, "max_retries": 0}, "3 consecutive requests"),
     ],
     ids=["wait", "redirection", "unknown model", "another model", "pinned model", "dead server"],
 )
@@ -246,7 +250,7 @@ def test_a_flagged_prompt_is_filtered_and_the_others_are_answered(serve, status,
     ],
 )
 def test_another_403_ends_the_run(serve, error):
-    with pytest.raises(RunnerError, match=r"refused the request \(HTTP 403"):
+    with pytest.raises(RunnerError, match=r"rejected the request \(HTTP 403"):
         answers(serve((403, {}, {"error": error})), n=3)
 
 
@@ -575,7 +579,7 @@ def test_an_error_gives_up_what_other_workers_wait_for(serve):
     before = threading.active_count()
     start = time.monotonic()
 
-    with pytest.raises(RunnerError, match="refused the request"):
+    with pytest.raises(RunnerError, match="rejected the request"):
         answers(server, n=9, concurrency=4)
 
     assert time.monotonic() - start < 3
@@ -594,7 +598,7 @@ def test_an_error_gives_up_what_other_workers_wait_for(serve):
             for start in ("http://u:sk-1@", "u:sk-1@", "http://")
             for end in (("?key=sk-1", "#sk-1") if start == "http://" else ("",))
         ),
-        ({"concurrency": 0}, "concurrency is at least 1"),
+        ({"concurrency": 0}, "concurrency must be at least 1"),
         ({"max_refusals": 0}, "max_refusals is at least 1"),
         ({"model": ""}, "model is empty"),
     ],

@@ -96,7 +96,7 @@ def test_rebuilt_queries_and_a_limit_above_the_data_are_reported(caplog):
     SlaqStudy().plan(load_slaq("sample"), SlaqSettings(limit=2))
 
     told = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
-    assert told == ["`limit` 40: all 24 topics are asked, there are no more"]
+    assert told == ["`limit` 40: all 24 topics are used, there are no more"]
 
 
 def test_predictions_from_elsewhere_are_scored(tmp_path):

@@ -217,7 +217,7 @@ def test_repeated_edit_counts_once_and_is_rejected_if_it_differs(tmp_path):
 
     (log,) = read_logs([tmp_path / "edits.json"])
     assert not log.questions.duplicated(["set", "form", "question_id"]).any()
-    with pytest.raises(DataError, match="id '0' of 'edited' stands more than once with prediction"):
+    with pytest.raises(DataError, match="id '0' of 'edited' occurs more than once with prediction"):
         read_logs([tmp_path / "others.json"])
 
 
@@ -281,7 +281,7 @@ def test_one_model_twice_is_rejected(data_files, full_and_retrained, tmp_path):
             *("log.json", '{"anything": {"else": 1}}'),
             *(DataError, "is not a known log; known are open-unlearning's"),
         ),
-        ("log.json", "[]", DataError, "holds no rows, so no results"),
+        ("log.json", "[]", DataError, "contains no rows, so no results"),
         ("log.json", '{"forget_Q_A_ROUGE": ', RecordError, r"log\.json"),
         ("none.json", "", SourceNotFoundError, r"none\.json"),
         (

@@ -407,7 +407,7 @@ def test_the_error_for_a_missing_source_contains_its_url(name, tmp_path):
     [
         ([{"subject_surface": ["Cat"]}], RecordError, r"jsonl:1: column 'subject_surface': expect"),
         ([{"n": 1}, {"n": "one"}], DataError, "a column mixes types"),
-        ([{"n_objects": "many"}], RecordError, r"jsonl:1: column 'n_objects': expected a whole nu"),
+        ([{"n_objects": "many"}], RecordError, r"jsonl:1: column 'n_objects': expected an integer"),
     ],
 )
 def test_invalid_rows_are_rejected_before_files_are_written(rows, error, message, tmp_path):

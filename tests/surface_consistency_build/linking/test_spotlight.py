@@ -91,7 +91,7 @@ def test_answered_texts_are_not_sent_again(replay, tmp_path):
     assert [told["text"] for _, told in server.requests].count("Berlin") == 1
     assert len(server.requests) == 4
     cache.write_bytes(b"no database, but long enough to be taken for one" * 100)
-    with pytest.raises(DataError, match="is no cache of answers"):
+    with pytest.raises(DataError, match="is not a cache of answers"):
         list(client(server, cache=cache).link(["Berlin"]))
 
 
