@@ -62,7 +62,7 @@ class Design(Record):
     """Names of the cells of the square."""
 
     clusters: Mapping[str, str] = Field(default={"item": "facts"}, min_length=1)
-    """Clustering columns of intervals and tests, the default first, and the plural of their units."""
+    """Clustering columns of intervals and tests, the default first, with plural names of units."""
 
     stratum: str | None = None
     """Column of the targets by which the noise floor is computed; None for all together."""

@@ -65,8 +65,8 @@ class StudySettings(Settings):
     0 to omit it."""
 
     max_reasoning_tokens: int | None = Field(default=None, ge=1)
-    """Maximum number of reasoning tokens before an answer, for reasoning models; if unset, reasoning
-    and answer share the limit of the answer."""
+    """Maximum number of reasoning tokens before an answer, for reasoning models; if unset,
+    reasoning and answer share the limit of the answer."""
 
     reasoning_tags: Rare[Items[str] | None] = None
     """Opening and closing tag of the reasoning, if they are not among the known tags."""
@@ -295,8 +295,8 @@ class JudgeScoring(Settings):
     """Maximum number of tokens of a reply of the LLM judge."""
 
     judge_max_reasoning_tokens: Rare[int | None] = Field(default=None, ge=1)
-    """Maximum number of reasoning tokens of the LLM judge before its reply, for reasoning models; if
-    unset, both share `judge_max_new_tokens`."""
+    """Maximum number of reasoning tokens of the LLM judge before its reply, for reasoning models;
+    if unset, both share `judge_max_new_tokens`."""
 
     labels: Path | None = None
     """CSV file of human labels. With `judge=human` they are the correctness labels (0/1); otherwise
@@ -401,8 +401,8 @@ class ReportSettings(Settings):
     study."""
 
     confidence: Rare[float] = Field(default=0.95, gt=0, lt=1)
-    """Confidence level of the intervals and tests of the report; those of `score`, such as the noise
-    floor and the agreement with labels, have level 0.95."""
+    """Confidence level of the intervals and tests of the report; those of `score`, such as the
+    noise floor and the agreement with labels, have level 0.95."""
 
     resamples: Rare[int] = Field(default=10_000, ge=1)
     """Number of bootstrap resamples, for intervals that need them, such as those of corrected

@@ -106,8 +106,8 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
         raise DataError(
             f"{len(other)} of {len(given)} labels are of other answers than those scored here, "
             f"such as {shown(other['answer'].iloc[0])} to question "
-            f"{shown(other['question_id'].iloc[0])}; give the labels of this run, score the labelled "
-            "answers (with the same cleaner), or move labels.csv out of the run folder"
+            f"{shown(other['question_id'].iloc[0])}; give the labels of this run, score the "
+            "labelled answers (with the same cleaner), or move labels.csv out of the run folder"
         )
 
 
