@@ -402,22 +402,22 @@ def retest_flip_rate(
     stratum: str | None = None,
     cluster: str = "item",
 ) -> pd.DataFrame:
-    """Compare the verdicts on two answers to the same prompts: the noise floor.
+    """Compute the test-retest flip rate of identical prompts, which is the noise floor.
 
-    Greedy decoding is not a function of the prompt alone: reduced precision makes it depend on the
-    other prompts of the batch. A flip rate between conditions means something only above this.
+    Even greedy decoding does not depend only on the prompt: with reduced precision it also depends
+    on the other prompts of the batch. A flip rate between conditions is meaningful only above this.
 
     Args:
-        targets: What was judged, `Plan.items`.
-        first: Verdicts of the run.
-        second: Verdicts of the repetition, on some of the targets.
-        stratum: Column of the targets by which the rate is told; None for all together.
-        cluster: Column of the targets that intervals take as a whole.
+        targets: The targets, `Plan.items`.
+        first: Correctness labels of the run.
+        second: Correctness labels of the repeated prompts, for some of the targets.
+        stratum: Column of the targets by which the rate is computed; None for all together.
+        cluster: Clustering column of the targets.
 
     Returns:
-        One row a stratum: stratum, n_repeated, n_verdict_flips, flip_rate in [0, 1] with
-        `flip_rate_low` and `flip_rate_high` (95 %, clusters taken whole), and n_text_changes:
-        judged parts that differ at all. Empty when no target has both verdicts.
+        One row per stratum: stratum, n_repeated, n_verdict_flips, flip_rate in [0, 1] with
+        `flip_rate_low` and `flip_rate_high` (95 %, cluster-robust), and n_text_changes, the number
+        of scored parts whose text differs. Empty if no target has both labels.
     """
     both = second.merge(first, on="target_id", suffixes=("_2", "_1")).merge(
         targets, on="target_id", validate="many_to_one"

@@ -247,8 +247,7 @@ def _encode(
 
 
 def _texts_of_like_length(encoded: Sequence[_Example], random: Random) -> Iterator[list[_Example]]:
-    """Yield batches without end; each epoch has every example once, in batches of similar length.
-    """
+    """Yield batches of texts of similar length without end; each epoch has every example once."""
     while True:
         order = random.sample(encoded, len(encoded))
         order.sort(key=lambda example: len(example.ids) // 8)
