@@ -161,7 +161,7 @@ def toys(tmp_path, monkeypatch):
         ("twice", "several packages have a study 'twice'; name one of .*-dist:twice"),
         ("nothing", "no study 'nothing'; available: .*redirectqa.*toy-dist:toy"),
         ("toy-dist:nothing", "no study|cannot be loaded"),
-        ("toy_studies:Renamed", "has the name 'slaq'; .*which no other has"),
+        ("toy_studies:Renamed", "has the name 'slaq'; .*which must be unique"),
     ],
 )
 def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, name, message):

@@ -391,7 +391,7 @@ def _check_outcomes(study: Study, plan: Plan) -> None:
         pair_outcomes(study, plan.pairs[:1], verdicts, model="model")
     except ColumnNotFoundError as error:
         raise ColumnNotFoundError(
-            f"the pairs of a plan: {error}; put it there, or give the field to the verdict record"
+            f"the pairs of a plan: {error}; add it there, or add the field to the label record"
         ) from error
     except (DataError, KeyError, TypeError, ValueError):
         return  # Values are checked when there are correctness labels.

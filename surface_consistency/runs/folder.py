@@ -474,8 +474,7 @@ class RunFolder:
         )
 
     def _earlier_files(self) -> dict[str, str]:
-        """Return the digests by name of the files of an earlier scoring, without files of the run.
-        """
+        """Return the digests by name of the files of an earlier scoring."""
         try:
             scoring = self.read_scoring()
         except RecordError:

@@ -243,11 +243,11 @@ def check_rows(table: pa.Table, record: type[Record], where: str) -> None:
     for field in arrow_schema(record):
         if field.name not in table.column_names:
             continue
-        types_of = table.schema.field(field.name).type
-        plain = str(held).replace("large_", "").replace("element", "item").replace("null", "string")
-        if plain != str(field.type).replace("element", "item") and not pa.types.is_null(held):
+        found = table.schema.field(field.name).type
+        text = str(found).replace("large_", "").replace("element", "item").replace("null", "string")
+        if text != str(field.type).replace("element", "item") and not pa.types.is_null(found):
             raise DataError(
-                f"{where}: column {shown(field.name)} has the type {held}, where "
+                f"{where}: column {shown(field.name)} has the type {found}, but "
                 f"{record.__name__} has {field.type}"
             )
         if not field.nullable and (column := table[field.name]).null_count:

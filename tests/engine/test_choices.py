@@ -238,8 +238,8 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     ("runner", "settings", "error", "message"),
     [
         (FakeRunner(lambda prompt: "x"), {}, RunnerError, "does not define `score`"),
-        (knows(set()), {"reasoning_opened": True}, ValueError, r"is for answers that are written"),
-        (knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"that are written.*`read=gener"),
+        (knows(set()), {"reasoning_opened": True}, ValueError, r"is for generated answers"),
+        (knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"generated answers.*`read=gener"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_before_anything_is_written(

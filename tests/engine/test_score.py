@@ -112,7 +112,7 @@ FAILED = Generation(prompt_id="a", text=None, finish_reason="error", error="serv
     ("name", "content", "error", "message"),
     [
         ("generations.jsonl", FAILED.model_dump_json(), RunError, "errors such as 'server is down"),
-        ("generations.jsonl", "", RunError, r"no answer; mend .* the command of the run again"),
+        ("generations.jsonl", "", RunError, r"no answer; fix .* the command of the run"),
         ("manifest.json", "", RecordError, "not a RunManifest"),
         ("manifest.json", '{"study": 1}', RecordError, r"manifest\.json: not a RunManifest: field"),
     ],
@@ -202,7 +202,7 @@ def test_a_scoring_that_is_killed_while_it_moves_its_files_is_refused(scored, mo
     score_run(scored, scoring=exact)
     assert load(scored).judged_by == "exact on first_line"
     scored.scoring.unlink()
-    with pytest.raises(DataError, match=r"scoring.json is missing.*judge them again with `surf"):
+    with pytest.raises(DataError, match=r"scoring.json is missing.*score them again with `surf"):
         load(scored)
 
 
@@ -221,10 +221,14 @@ def test_results_that_were_edited_are_refused(scored, name):
 @pytest.mark.parametrize(
     ("name", "told", "can_be_judged"),
     [
-        ("outcomes.parquet", "though scoring.json tells of it", True),
-        ("checks/rules.csv", "though scoring.json tells of it", True),
-        ("generations.jsonl", "since its answers were judged.*restore it, or give the comm", False),
-        ("targets.parquet", "since its answers were judged.*restore it, or give the comm", False),
+        ("outcomes.parquet", "but is listed in scoring.json", True),
+        ("checks/rules.csv", "but is listed in scoring.json", True),
+        (
+            "generations.jsonl",
+            "after its answers were scored.*restore it, or repeat the comm",
+            False,
+        ),
+        ("targets.parquet", "after its answers were scored.*restore it, or repeat the comm", False),
     ],
 )
 def test_a_deleted_file_is_called_gone_and_the_remedy_works(
@@ -239,7 +243,7 @@ def test_a_deleted_file_is_called_gone_and_the_remedy_works(
 
     with pytest.raises(SourceNotFoundError, match=rf"{name} is gone,? {told}") as caught:
         load(folder)
-    remedy = "judge them again with `surface-consistency score"
+    remedy = "score them again with `surface-consistency score"
     assert (remedy in str(caught.value)) == can_be_judged
     if not can_be_judged:
         again = r"restore it, or give the command again that made it \(`command` in manifest.json\)"
@@ -308,7 +312,7 @@ def test_import_predictions_does_not_replace_others(data, predictions, run):
     turned = dict(zip(predictions, reversed(predictions.values()), strict=True))
 
     for others in (dict.fromkeys(predictions, "x"), turned):
-        with pytest.raises(RunError, match=r"holds other predictions .*sha256"):
+        with pytest.raises(RunError, match=r"contains other predictions .*sha256"):
             import_predictions(data, others, run.path)
 
     assert run.log().read_bytes() == before

@@ -130,7 +130,7 @@ def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatc
 
     monkeypatch.setattr(toy_models, "_fit", stop)
 
-    with pytest.raises(KeyboardInterrupt, match="the same command trains the model anew"):
+    with pytest.raises(KeyboardInterrupt, match="the same command trains the model from the start"):
         train_toy_model(["Q: a A: b"], tmp_path / "toy_model", steps=1)
     assert not (tmp_path / "toy_model").exists()
     with pytest.raises(ValueError, match="sentences is empty"):
@@ -338,7 +338,7 @@ def test_a_toy_model_is_trained_once_and_that_of_a_run_is_not_replaced(data, tmp
     assert trained != b"kept"
 
     (tmp_path / "generations-short.jsonl").touch()
-    with pytest.raises(RunError, match="holds the model whose answers stand beside it"):
+    with pytest.raises(RunError, match="contains the model of the answers next to it"):
         train_slaq_toy_model(topics, asked, folder, steps=1)
 
     assert weights.read_bytes() == trained

@@ -106,7 +106,7 @@ def test_load_run_rejects_outcomes_of_another_schema_or_none(make_run):
 
     with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*there are .*'kinds'"):
         load_run(other)
-    with pytest.raises(DataError, match=r"holds no pair, so there is nothing to report; score"):
+    with pytest.raises(DataError, match=r"no pair to report; score"):
         load_run(empty)
 
 
@@ -153,5 +153,5 @@ def test_load_runs_rejects_none_and_a_folder_given_twice(made, tmp_path):
         load_runs([folder, folder.parent / "." / "run"])
     with pytest.raises(ValueError, match=r"folders is empty"):
         load_runs([])
-    with pytest.raises(SourceNotFoundError, match=r"there is no folder .*nowhere \(in .*check the"):
+    with pytest.raises(SourceNotFoundError, match=r"folder .*nowhere not found \(in .*check the"):
         load_run(tmp_path / "nowhere")

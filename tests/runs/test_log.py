@@ -189,7 +189,7 @@ def test_lines_without_settings_are_refused(written, manifest):
     with pytest.raises(RunError, match=r"not the settings of a run: field 'study'"):
         RunLog.open(written, manifest)
     settings.unlink()
-    with pytest.raises(RunError, match=r"has lines but no settings beside it"):
+    with pytest.raises(RunError, match=r"has lines but no settings"):
         RunLog.open(written, manifest)
 
 

@@ -315,7 +315,7 @@ def test_long_answers_of_slaq_are_scored_fact_by_fact():
         for row in data.to_dataset()
     }
 
-    with pytest.warns(UnscoredWarning, match="have no verdict"):
+    with pytest.warns(UnscoredWarning, match="have no score"):
         outcomes = sc.score_predictions(data, texts, model="m")
 
     assert len(outcomes) == 600

@@ -246,7 +246,7 @@ def test_equal_models_are_told(tmp_path):
     one = make_run(data, tmp_path / "one")
     two = make_run(data, tmp_path / "two", forgotten=["Smith"])
 
-    assert any("no difference between their models" in note for note in read(one, two).notes)
+    assert any("describe the same model" in note for note in read(one, two).notes)
 
 
 def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
@@ -255,7 +255,7 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
     frame = pd.DataFrame(rows)
     import_verdicts(frame, tmp_path / "page", origin="v.csv", first="a", second="b")
 
-    with pytest.raises(DataError, match="holds verdicts without prompts"):
+    with pytest.raises(DataError, match="contains correctness labels without prompts"):
         read(tmp_path / "page", tmp_path / "page")
 
 

@@ -95,7 +95,7 @@ def test_a_model_judges_redirectqa_and_is_held_against_the_rule(run, judging):
     n_asked = len(judging.asked)
     score_run(run, scoring=RuleScoring(judge_model="jay"))
     assert len(judging.asked) == n_asked > 0
-    with pytest.raises(RunError, match=r"folder of its own: .*`judge_label`"):
+    with pytest.raises(RunError, match=r"its own folder: .*`judge_label`"):
         score_run(run, scoring=RuleScoring(judge_model="jay", judge_max_new_tokens=8))
 
 

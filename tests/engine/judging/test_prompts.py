@@ -142,6 +142,6 @@ def test_presets_are_named_with_the_digest_of_their_texts():
 def test_unknown_texts_and_no_questions_are_refused():
     with pytest.raises(ValueError, match="name must be one of slaq_short, "):
         paper_prompt("slaq_free")
-    with pytest.raises(ValueError, match="nothing to judge"):
+    with pytest.raises(ValueError, match="questions is empty"):
         judge_long([], "x", prompt_id="j")
     assert fill_holes("{a}{b}", {"a": "{b}"}) == "{b}{b}"
