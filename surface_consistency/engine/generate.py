@@ -155,7 +155,7 @@ def run_prompts(
         raise ValueError(f"`batch_size` must be at least 1, got {batch_size}")
     number, n_shards = shard
     if not 0 <= number < n_shards:
-        raise ValueError(f"`shard` must be (number, n_shards) with 0 <= number, got {shard}")
+        raise ValueError(f"`shard` must be (number, n_shards), number < n_shards; got {shard}")
     start = time.monotonic()
     distinct = _distinct(prompts)
     waiting = {prompt.id for prompt in distinct if prompt.key not in log}

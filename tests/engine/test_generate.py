@@ -273,7 +273,7 @@ def test_a_log_that_cannot_be_written_stops_the_run(prompts, log, monkeypatch):
     ("options", "message"),
     [
         ({"batch_size": 0}, "`batch_size` is at least 1, got 0"),
-        ({"shard": (2, 2)}, r"`shard` is a number from 0 below how many there are, got \(2, 2\)"),
+        ({"shard": (2, 2)}, r"`shard` must be \(number, n_shards\).* got \(2, 2\)"),
         ({}, "prompt id 'a' stands for two different prompts"),
     ],
 )

@@ -85,7 +85,7 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
 def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
     del predictions[data.pairs["canonical_id"].iloc[0]]
 
-    with pytest.warns(UnscoredWarning, match="1 of 24 answers have no verdict"):
+    with pytest.warns(UnscoredWarning, match="1 of 24 answers have no score"):
         frame = score_predictions(data, predictions)
 
     missing = frame["first_correct"].isna()
@@ -143,7 +143,7 @@ def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
 def test_score_run_warns_of_questions_without_verdict(data, predictions, tmp_path):
     folder = import_predictions(data, dict(list(predictions.items())[:20]), tmp_path / "run")
 
-    with pytest.warns(UnscoredWarning, match="4 of 24 answers have no verdict: 4 no prediction"):
+    with pytest.warns(UnscoredWarning, match="4 of 24 answers have no score: 4 no prediction"):
         score_run(folder)
 
 
@@ -197,7 +197,7 @@ def test_a_scoring_that_is_killed_while_it_moves_its_files_is_refused(scored, mo
     with stopped(monkeypatch, lambda part, target: part.name == target.name == "scoring.json"):
         score_run(scored, scoring=exact)
 
-    with pytest.raises(DataError, match=r"verdicts.parquet is not the file that scoring.json tell"):
+    with pytest.raises(DataError, match=r"verdicts.parquet is not the file listed in scoring.json"):
         load(scored)
     score_run(scored, scoring=exact)
     assert load(scored).judged_by == "exact on first_line"
@@ -214,12 +214,12 @@ def test_results_that_were_edited_are_refused(scored, name):
     else:
         pd.read_parquet(path).iloc[::-1].to_parquet(path)
 
-    with pytest.raises(DataError, match=rf"{name} is not the file .* \(judged by popqa on first"):
+    with pytest.raises(DataError, match=rf"{name} is not the file .* \(scored by popqa on first"):
         load(scored)
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "can_be_judged"),
+    ("name", "why", "can_be_scored"),
     [
         ("outcomes.parquet", "but is listed in scoring.json", True),
         ("checks/rules.csv", "but is listed in scoring.json", True),
@@ -232,7 +232,7 @@ def test_results_that_were_edited_are_refused(scored, name):
     ],
 )
 def test_a_deleted_file_is_called_gone_and_the_remedy_works(
-    data, predictions, tmp_path, name, told, can_be_judged
+    data, predictions, tmp_path, name, why, can_be_scored
 ):
     """Predictions from elsewhere cannot be judged again without plan and answers."""
     told_command = COMMAND.set("surface-consistency score --predictions x.csv")
@@ -241,11 +241,13 @@ def test_a_deleted_file_is_called_gone_and_the_remedy_works(
     score_run(folder)
     (folder.path / name).unlink()
 
-    with pytest.raises(SourceNotFoundError, match=rf"{name} is gone,? {told}") as caught:
+    with pytest.raises(
+        SourceNotFoundError, match=rf"{name} (is missing,|was deleted) {why}"
+    ) as caught:
         load(folder)
     remedy = "score them again with `surface-consistency score"
-    assert (remedy in str(caught.value)) == can_be_judged
-    if not can_be_judged:
+    assert (remedy in str(caught.value)) == can_be_scored
+    if not can_be_scored:
         again = r"restore it, or give the command again that made it \(`command` in manifest.json\)"
         with pytest.raises((DataError, RunError), match=again):
             score_run(folder)

@@ -80,10 +80,10 @@ def test_a_shard_goes_on_where_it_was_stopped(data, tmp_path):
 def test_a_missing_shard_is_told(data, tmp_path):
     parts = [ask(data, tmp_path / str(n), shard=(n, 3)).path for n in (0, 2)]
 
-    with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not asked to the end"):
+    with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not finished"):
         merge_shards(parts, tmp_path / "merged")
     (parts[1] / "shard.json").unlink()
-    with pytest.raises(DataError, match=r"shard 2 of .*merged not asked to the end"):
+    with pytest.raises(DataError, match=r"shard 2 of .*merged not finished"):
         merge_shards(parts, tmp_path / "merged")
 
 

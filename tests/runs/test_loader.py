@@ -81,7 +81,7 @@ def test_load_run_is_content_without_optional_files(made):
     ("name", "content", "error", "message"),
     [
         ("manifest.json", None, SourceNotFoundError, r"not a run folder: manifest.json is missing"),
-        ("outcomes.parquet", None, SourceNotFoundError, r"is gone, though scoring.json tells"),
+        ("outcomes.parquet", None, SourceNotFoundError, r"is missing, but is listed in scoring"),
         ("manifest.json", '{"study": "x"}', RecordError, r"not a RunManifest: field 'model'"),
         ("manifest.json", "{", RecordError, r"not a RunManifest: .*Invalid JSON"),
         ("outcomes.parquet", "pair\n", DataError, r"cannot be read as Parquet"),
@@ -104,7 +104,7 @@ def test_load_run_rejects_outcomes_of_another_schema_or_none(make_run):
     other = make_run("other", outcomes.rename(columns={"types": "kinds"}), make_manifest())
     empty = make_run("empty", outcomes.iloc[:0], make_manifest())
 
-    with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*there are .*'kinds'"):
+    with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*Columns: .*'kinds'"):
         load_run(other)
     with pytest.raises(DataError, match=r"no pair to report; score"):
         load_run(empty)
@@ -113,11 +113,11 @@ def test_load_run_rejects_outcomes_of_another_schema_or_none(make_run):
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("categories", ["a", "b", "c", "d"], r"'categories' must hold lists of labels, got 'a'"),
-        ("first_correct", ["yes", "no"] * 2, r"'first_correct' holds what RedirectOutcome"),
-        ("second_correct", [0, 1, 2, 1], r"'second_correct' holds what RedirectOutcome does not"),
+        ("categories", ["a", "b", "c", "d"], r"'categories' must contain lists of labels, got 'a'"),
+        ("first_correct", ["yes", "no"] * 2, r"'first_correct' has values that RedirectOutcome"),
+        ("second_correct", [0, 1, 2, 1], r"'second_correct' has values that RedirectOutcome"),
         ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each row needs it"),
-        ("pair", ["p", "q", "r", "q"], r"'pair' holds 'q' more than once"),
+        ("pair", ["p", "q", "r", "q"], r"'pair' has 'q' more than once"),
         ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'toy_model'"),
         ("model", ["toy_model"] * 3 + ["b"], r"'model' holds 'toy_model', 'b', but manifest.json"),
     ],

@@ -450,7 +450,7 @@ def test_rows_of_no_known_data_set_are_refused():
 def test_prompts_without_prediction_are_counted_as_unscored(redirectqa, canonical_only):
     texts = dict(list(canonical_only.items())[:500])
 
-    with pytest.warns(UnscoredWarning, match="84 of 584 answers have no verdict"):
+    with pytest.warns(UnscoredWarning, match="84 of 584 answers have no score"):
         outcomes = sc.score_predictions(redirectqa, texts, model="m")
 
     assert outcomes["second_correct"].isna().any()

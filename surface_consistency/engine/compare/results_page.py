@@ -167,7 +167,7 @@ def _sections(
         )
     )
     if len(first.compared.models) > 2:
-        lead = "Dot: the rank of the means. Line: the ranks that the data allow for all models jointly."
+        lead = "Dot: rank of the means. Line: the ranks that the data allow for all models jointly."
         ranks = [report.ranks() for report in reports]
         sections.append(Section(anchor="ranks", title="Ranks", lead=[lead], blocks=ranks))
     tables = [
@@ -197,7 +197,7 @@ def _changes(changed: Sequence[pd.DataFrame], unit: str) -> Section:
 
 
 def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | None:
-    """Collect items with both answers; None without texts, or for graded scores, losses, all pairs."""
+    """Collect items with both answers; None without texts, and for graded scores or all pairs."""
     rows = compared.rows[compared.rows["metric"] == report.metric]
     has_one_reference = report.differences["reference"].nunique() == 1
     if not (report.is_of_right and has_one_reference) or rows["prediction"].isna().all():

@@ -122,7 +122,7 @@ def test_a_judge_is_asked_in_the_words_of_the_paper():
     assert "Question: Who is {q1}?\nGround-truth: N1\nCandidate: A {gt}.\n" in short.content
     assert "2. Who is {q2}?\n   → GT-2: N2\n3." in long.content
     assert "### CANDIDATE LONG ANSWER\nAll of {q2}.\n" in long.content
-    with pytest.raises(ValueError, match="hold 5 questions, not 4; judge it in this package's"):
+    with pytest.raises(ValueError, match="has 5 questions, not 4; use this package's"):
         judge_long(BRACED[:4], "x", prompt_id="j", prompts="paper")
 
 

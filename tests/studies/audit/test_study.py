@@ -151,7 +151,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(audit, score):
         audit("killed", runner=dying)
     killed = RunFolder.open(audit("whole", runner=whole).path.parent / "killed")
     n_logged = len(answers_of(killed))
-    with pytest.warns(UnscoredWarning, match=r"86 of 156 answers have no verdict"):
+    with pytest.warns(UnscoredWarning, match=r"86 of 156 answers have no score"):
         part = score(killed)
     audit("killed", runner=resumed)
 

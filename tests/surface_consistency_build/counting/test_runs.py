@@ -177,7 +177,7 @@ def test_a_broken_shard_and_one_of_another_run_are_named(tmp_path, corpus):
 def test_another_plan_is_refused_with_what_differs(tmp_path, corpus, task, settings, message):
     plan(tmp_path, corpus)
 
-    with pytest.raises(RunError, match=f"holds a count of another plan: {message}"):
+    with pytest.raises(RunError, match=f"contains a count with another plan: {message}"):
         plan(tmp_path, corpus, task, **settings)
 
 
@@ -424,7 +424,7 @@ def test_manifests_of_another_kind_are_refused(tmp_path, corpus):
     told = json.loads(manifest.read_text())
     for content, message in (
         (json.dumps({**told, "format": 9}), "is of format 9, kind 'surfaces'; this version reads"),
-        ("{", r"manifest\.json is no manifest of a count"),
+        ("{", r"manifest\.json is not a manifest of a count"),
     ):
         manifest.write_text(content)
         with pytest.raises(DataError, match=message):
@@ -469,5 +469,5 @@ def test_a_task_of_many_looks_at_the_files_of_its_shard_alone(tmp_path, corpus, 
     }
 
     other = CorpusSettings(corpus=(str(corpus / "0.jsonl"),), shards=3)
-    with pytest.raises(RunError, match="holds a count of another plan: file"):
+    with pytest.raises(RunError, match="contains a count with another plan: file"):
         CountRun.plan(tmp_path / "counts", name_task(), other, shard=1)

@@ -107,7 +107,7 @@ def test_who_reads_the_documents_stands_in_the_plan(planned, tmp_path):
         CountStep(given.folder)(iter(()), world_size=3)
     with pytest.raises(ValueError, match="shards must be at least 1, got 0"):
         CountRun.plan_documents(tmp_path / "none", planned.task, shards=0)
-    with pytest.raises(RunError, match="holds a count of another plan: number of shards"):
+    with pytest.raises(RunError, match="contains a count with another plan: number of shards"):
         CountRun.plan_documents(given.folder, planned.task, shards=3)
 
 
