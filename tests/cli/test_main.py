@@ -146,7 +146,7 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
     assert main([*compare, out]) == 2
     assert "contains a run; choose another folder" in capsys.readouterr().err
     assert main([*slaq, out]) == 2
-    assert "contains a run of redirectqa, not of slaq; choose another --out" in capsys.readouterr().err
+    assert "contains a run of redirectqa, not of slaq; choose another" in capsys.readouterr().err
     assert (tmp_path / "run" / "manifest.json").read_bytes() == kept
     frame = pd.read_csv(file).assign(pair=["x", "y"], first_correct=1, second_correct=0)
     import_verdicts(frame, tmp_path / "own", origin="v.csv", first="a", second="b")

@@ -277,15 +277,9 @@ def test_options_are_not_scored_within_reasoning():
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        (
-            {"relatoin": "r"},
-            r"column 'relatoin' is not a field of RedirectO.*mean 'relation'",
-        ),
+        ({"relatoin": "r"}, r"column 'relatoin' is not a field of RedirectO.*mean 'relation'"),
         ({"relation": 5}, r"column 'relation' has values that RedirectOutcome does not allow"),
-        (
-            {"third_target": "nix"},
-            r"'third_target' has 'nix', which is not a target_id",
-        ),
+        ({"third_target": "nix"}, r"'third_target' has 'nix', which is not a target_id"),
         ({"item": 1}, r"the pairs of a plan: column 'item' has values that PairRow does not allo"),
     ],
 )
@@ -315,9 +309,7 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
 
 def test_targets_of_another_kind_are_refused():
     items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
-    with pytest.raises(
-        DataError, match="the items .*: column 'references' must contain lists"
-    ):
+    with pytest.raises(DataError, match=r"the items .*column 'references' must contain lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
     with pytest.raises(ColumnNotFoundError, match="no column 'references', 'item' of ItemRow"):
         Plan(data=None, groups={}, items=items, pairs=pd.DataFrame())

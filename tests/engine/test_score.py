@@ -248,7 +248,7 @@ def test_a_deleted_file_is_called_gone_and_the_remedy_works(
     remedy = "score them again with `surface-consistency score"
     assert (remedy in str(caught.value)) == can_be_scored
     if not can_be_scored:
-        again = r"restore it, or give the command again that made it \(`command` in manifest.json\)"
+        again = r"restore it, or repeat the command that made it \(`command` in manifest.json\)"
         with pytest.raises((DataError, RunError), match=again):
             score_run(folder)
         import_predictions(data, predictions, folder.path)

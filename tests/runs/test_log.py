@@ -164,7 +164,7 @@ def test_predictions_made_elsewhere_can_be_read_but_not_continued(tmp_path, mani
     (tmp_path / "generations.manifest.json").write_text(manifest.model_dump_json())
 
     assert [item.text for item in read_generations(path)] == ["a", "b"]
-    with pytest.raises(RunError, match=r":1: field 'prompt_key' is missing, so the line is not from"):
+    with pytest.raises(RunError, match=r":1: field 'prompt_key' is missing, so the line is not"):
         RunLog.open(path, manifest)
 
 

@@ -276,10 +276,10 @@ def test_the_digest_of_verdicts_is_that_of_their_content(tmp_path):
         (["{before}", "--fail-if", "worse"], "all results are of one model"),
         (["{before}", "{after}", "--first", "x"], "use `surface-consistency paired`"),
         (["{before}", "{after}", "--names", "x"], "--names gives x for 2 files or tables; give"),
-        (["{before}", "{after}", "--names", "x", "x"], "--names gives two runs the same name"),
+        (["{before}", "{after}", "--names", "x", "x"], "--names must be distinct; got x, x"),
         (
             ["{before}", "{after}", "--item", "x", "--score", "y"],
-            "--item, --score have no effect on runs",
+            "--item, --score cannot be set for runs",
         ),
     ],
 )

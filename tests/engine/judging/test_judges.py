@@ -137,7 +137,7 @@ def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judgin
     columns, ids = "prompt_id,question_id,correct", f"{first['prompt_id']},{first['item']}"
 
     for content, told in (
-        (f"{columns}\nnix,f1,1\n", "does not hold, such as question 'f1'"),
+        (f"{columns}\nnix,f1,1\n", "are not in this run, such as question 'f1'"),
         (f"{columns},answer\n{ids},1,an answer that was never given\n", "other answers"),
     ):
         labels.write_text(content)
