@@ -198,7 +198,7 @@ class _Sender:
     log: RunLog
     limit: int | None
     is_answered: bool
-    refused: list[str] = field(default_factory=list)
+    repeated_errors: list[str] = field(default_factory=list)
     n_sent: int = 0
     n_errors: int = 0
 
@@ -282,9 +282,9 @@ class _Sender:
         if self.is_answered or answer.error is None:
             return
         words = _NUMBER.sub("#", answer.error)
-        self.refused = [*(one for one in self.refused if one == words), words]
+        self.repeated_errors = [*(one for one in self.repeated_errors if one == words), words]
         limit = self.runner.max_refusals
-        if len(self.refused) >= limit:
+        if len(self.repeated_errors) >= limit:
             raise RunnerError(
                 f"runner {shown(self.runner.name)} answered none of its first prompts and gave the "
                 f"same error for {limit:,} in a row: {answer.error[:300]}. Correct the cause and "

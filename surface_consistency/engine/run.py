@@ -98,7 +98,7 @@ def run_study(
     if any(prompt.options for prompt in prompts):
         _refuse_reasoning(settings)
         runner = _choosing(runner, settings)
-    answerer = _prepared(runner, plan)
+    backend = _prepared(runner, plan)
     manifest = make_manifest(
         study.name,
         plan.data,
@@ -108,20 +108,20 @@ def run_study(
             name or "answers": group.params.model_dump(mode="json")
             for name, group in plan.groups.items()
         },
-        runner=answerer.fingerprint(),
+        runner=backend.fingerprint(),
         source=source,
     )
-    _warn_uncovered(answerer, prompts)
+    _warn_uncovered(backend, prompts)
     if shared is not None:
         _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
     is_new = not folder.manifest.is_file()
     # Stored answers do not vary between repetitions.
-    judged = set() if answerer.is_stored or not settings.repeat else set(plan.items["prompt_id"])
+    scored = set() if backend.is_stored or not settings.repeat else set(plan.items["prompt_id"])
     twice = {
         name
         for name, group in plan.groups.items()
-        if any(prompt.id in judged for prompt in group.prompts)
+        if any(prompt.id in scored for prompt in group.prompts)
     }
     with ExitStack() as stack:
         logs = {
@@ -136,14 +136,14 @@ def run_study(
         if is_new:
             stack.enter_context(_withdrawn_if_failed(folder, [log.path for log in logs.values()]))
         _write_plan(folder, plan)
-        again = answerer.rebatched(1)
+        again = backend.rebatched(1)
         for (name, repeat), log in logs.items():
             group, chosen = plan.groups[name], plan.groups[name].prompts
             if repeat:
                 chosen = sample_prompts(chosen, settings.repeat, seed=settings.seed)
             if shared is not None and group.is_shared:
                 _copy_answers(shared.log(name, repeat=repeat), chosen, log)
-            by = again if repeat else answerer
+            by = again if repeat else backend
             run_prompts(by, chosen, group.params, log, progress=progress, shard=shard)
         if shard == WHOLE:
             _record_replies(folder, plan.groups)
@@ -196,13 +196,13 @@ def _choosing(runner: Runner, settings: StudySettings) -> MultipleChoiceRunner:
 
 def _prepared(runner: Runner, plan: Plan) -> Runner:
     """Apply `Plan.prepare` to the runner."""
-    answerer = runner if plan.prepare is None else plan.prepare(runner)
-    if not isinstance(answerer, Runner):
+    backend = runner if plan.prepare is None else plan.prepare(runner)
+    if not isinstance(backend, Runner):
         raise TypeError(
-            f"{type(answerer).__name__} is not a Runner; derive the class from "
+            f"{type(backend).__name__} is not a Runner; derive the class from "
             "surface_consistency.models.Runner"
         )
-    return answerer
+    return backend
 
 
 def merge_shards(

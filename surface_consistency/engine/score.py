@@ -587,8 +587,8 @@ def _by_name(
     ids: "pd.Series[str]", questions: list[str | None] | None, predictions: Mapping[str, str | None]
 ) -> list[str | None]:
     """Find the prediction of each prompt in a mapping from id or question."""
-    asked = zip(ids, questions or repeat(None), strict=False)
-    found = [[key for key in names if key is not None and key in predictions] for names in asked]
+    names_of = zip(ids, questions or repeat(None), strict=False)
+    found = [[key for key in names if key is not None and key in predictions] for names in names_of]
     known = set(chain.from_iterable(found))
     foreign = [key for key in predictions if key not in known]
     if foreign or not predictions:

@@ -31,7 +31,7 @@ def run_sweep(
     """Run and score the runs that settings describe: one run, or a sweep of several.
 
     Each run of a sweep has its own folder within `out`, which `sweep.json` marks; groups of prompts
-    that depend on the model alone are sent once for all runs. Called again with the same arguments,
+    that depend only on the model are sent once for all runs. Called again with the same arguments,
     a stopped sweep resumes. `report_runs` makes tables and page of the runs.
 
     Args:

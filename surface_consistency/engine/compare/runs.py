@@ -182,11 +182,11 @@ def _check_comparable(before: Run, after: Run) -> Iterator[str]:
         else {"judged by": run.judged_by, **run.scoring.settings} | dict.fromkeys(_NO_VERDICT)
         for run in (before, after)
     )
-    judged = _unequal(one, other) if one and other else ""
-    if judged:
+    differing = _unequal(one, other) if one and other else ""
+    if differing:
         raise RunError(
             f"{before.folder.path} and {after.folder.path} are scored differently "
-            f"({judged}), so that a flip may be due to scoring; score both in the same way with "
+            f"({differing}), so that a flip may be due to scoring; score both in the same way with "
             f"`surface-consistency score {after.folder.path}` and the options of the first"
         )
     without = [run for run in (before, after) if not run.folder.prompts.is_file()]

@@ -116,8 +116,8 @@ def _is_shown(cell: str, text: object) -> bool:
     answer = text if isinstance(text, str) else ""
     if len(answer) <= _SHORT and any(map(str.isdigit, answer)):
         return True
-    seen, judged = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, answer))
-    return seen == judged
+    shown_text, scored_text = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, answer))
+    return shown_text == scored_text
 
 
 def write_labelling_sheet(

@@ -147,9 +147,9 @@ def published_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 def judge_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Report runs that were scored by different rules, so that they are not comparable."""
-    judged = {run.label: run.judged_by for run in report.runs}
-    if len(set(judged.values())) > 1:
-        listed = "; ".join(f"{label} by {rule}" for label, rule in judged.items())
+    scorers = {run.label: run.judged_by for run in report.runs}
+    if len(set(scorers.values())) > 1:
+        listed = "; ".join(f"{label} by {rule}" for label, rule in scorers.items())
         yield TEXTS.check("judges", judged=listed)
 
 
@@ -354,8 +354,8 @@ def _provenance(report: Report, run: Run) -> Provenance:
         "started": manifest.created_at,
         "version": manifest.package_version,
     }
-    judged = None if run.scoring is None else run.scoring.command
-    commands = dict.fromkeys([manifest.command, judged])
+    scored = None if run.scoring is None else run.scoring.command
+    commands = dict.fromkeys([manifest.command, scored])
     return Provenance(
         label=run.label,
         settings={name: _setting(value) for name, value in shown.items()},

@@ -593,7 +593,7 @@ def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: st
         rows: One row per model; those in which the number is NaN get no mark.
         name: Column of the number, with its bounds as for `interval_value`.
         index: Place of each model by its label.
-        n: Column of the number of observations, which are the clusters too.
+        n: Column of the number of observations, which is also the number of clusters.
 
     Returns:
         The marks.
