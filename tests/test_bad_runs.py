@@ -48,7 +48,7 @@ def test_runs_of_two_studies_do_not_share_a_page(scored, folder, capsys):
     said = refused(capsys, "report", scored, folder, "--out", "x")
 
     assert f"one report is of one study, but {scored} is of redirectqa" in said
-    assert f"{folder} is of slaq; report them apart" in said
+    assert f"{folder} is of slaq; report them separately" in said
 
 
 @pytest.mark.parametrize(

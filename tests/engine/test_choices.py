@@ -106,7 +106,7 @@ def test_other_options_are_drawn_within_the_relation():
     few = r"'f1' has 3 other answers to choose from, and `options` 6 needs 5"
     with pytest.raises(DataError, match=few):
         options_of(plan, options=6)
-    with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*`read=generate`"):
+    with pytest.raises(DataError, match=r"prompt 'q1' is about 2 facts.*`read=generate`"):
         options_of(plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])]))
 
 

@@ -145,7 +145,7 @@ def test_batches_that_do_not_fit_are_halved_and_stay_small(prompts, log, memory,
     assert logged(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
     too_large = [len(batch) for batch in runner.batches if len(batch) > memory]
     assert too_large == sorted(set(too_large), reverse=True)
-    assert "ran out of memory at 10 prompts; going on with batches of 5" in caplog.text
+    assert "ran out of memory at 10 prompts; continuing with batches of 5" in caplog.text
 
 
 def test_answers_before_running_out_of_memory_are_kept(prompts, log):
@@ -228,7 +228,7 @@ def refuse(asked):
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (lambda prompts: [prompts[:8]], r"left prompts 'q8', 'q9' out of its plan"),
+        (lambda prompts: [prompts[:8]], r"omitted prompts 'q8', 'q9' in `plan`"),
         (lambda prompts: [prompts, prompts[:1]], r"planned prompts twice or .* prompt 'q0'"),
         (lambda prompts: [[Prompt(id="z", text="z")]], r"not in the run: prompt 'z'"),
         (lambda prompts: [[prompts[0], prompts[0]]], r"planned prompts twice or .*'q0'"),
@@ -272,9 +272,9 @@ def test_a_log_that_cannot_be_written_stops_the_run(prompts, log, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "`batch_size` is at least 1, got 0"),
+        ({"batch_size": 0}, "`batch_size` must be at least 1, got 0"),
         ({"shard": (2, 2)}, r"`shard` must be \(number, n_shards\).* got \(2, 2\)"),
-        ({}, "prompt id 'a' stands for two different prompts"),
+        ({}, "prompt id 'a' belongs to two different prompts"),
     ],
 )
 def test_options_and_prompts_that_mean_nothing_are_refused(log, options, message):

@@ -282,7 +282,7 @@ LONG = audit_prompts([("USA", "Capital", "a b " * 400)])
     [
         ([], {}, "prompts is empty"),
         (audit_prompts(), {"steps": 0}, "steps must be 1 or more, got 0"),
-        pytest.param(LONG, {}, "the toy model reads 512; leave it", marks=NEEDS_TORCH),
+        pytest.param(LONG, {}, "but the context is 512; remove", marks=NEEDS_TORCH),
         (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in all\)"),
     ],
 )

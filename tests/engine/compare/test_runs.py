@@ -97,7 +97,7 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
     by_subject, by_relation = read(*folders), read(*folders, cluster=("relation",))
 
     assert by_subject.cluster == "subject_id"
-    assert by_subject.cluster_note == "subjects, as the study has them"
+    assert by_subject.cluster_note == "subjects, as defined by the study"
     assert set(by_subject.results.frame["subject_id"]) == {"Q1", "Q2", "Q3", "Q4"}
     assert by_relation.cluster == "relation"
     with pytest.raises(ValueError, match="`cluster` must be one of subject_id, item, relation"):

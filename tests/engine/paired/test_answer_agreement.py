@@ -62,7 +62,7 @@ def test_same_answers_compares_words_or_asks_a_rule():
     assert same_answers(first, second) == [True, False, False, False, None, None]
     assert same_answers(first, second, rule="popqa") == [True, True, False, False, None, None]
     assert same_answers(second, first, rule="boundary") == [True, True, False, False, None, None]
-    with pytest.raises(ValueError, match="one answer a pair, got 1 and 2"):
+    with pytest.raises(ValueError, match="equal lengths, got 1 and 2"):
         same_answers(["a"], ["a", "b"])
 
 
