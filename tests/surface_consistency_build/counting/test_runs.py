@@ -409,7 +409,7 @@ def begin(folder, corpus):
     [
         (lambda home, _: CountRun.open(home).run(3), ValueError, "`shard` must be one of 0 to 2"),
         (lambda home, corpus: begin(corpus / "0.jsonl", corpus), DataError, "give `out` a folder"),
-        (lambda home, corpus: begin(corpus, corpus), DataError, r"not belong to a count.* 0\.jsonl"),
+        (lambda home, corpus: begin(corpus, corpus), DataError, r"not belong to a count.* 0\.js"),
         (lambda _, corpus: CountRun.open(corpus), SourceNotFoundError, "not a folder of a count"),
     ],
 )
