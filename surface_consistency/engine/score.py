@@ -88,7 +88,7 @@ def import_predictions(
         data: The data that its `load` returned.
         predictions: Generated text by prompt id or by question text; or one text per prompt, in the
             order of the data, None for a missing text; or the result of `read_predictions`.
-        out: Folder of the run; created if it does not contain these predictions.
+        out: Folder of the run; created, or reused if it already contains these predictions.
         model: Label of the model in tables.
         origin: Source of the predictions, for the manifest.
         settings: The settings of the study that select the pairs, and that separate reasoning from
