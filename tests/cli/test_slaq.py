@@ -102,7 +102,7 @@ def test_a_model_judges_and_another_judges_again(run, tmp_path, capsys):
 
     assert main(["score", str(folder), *llm("silly", judge_label="second"), "--json"]) == 2
 
-    assert "decided none of 90 facts" in capsys.readouterr().err
+    assert "scored none of 90 facts" in capsys.readouterr().err
     assert (folder / "verdicts.parquet").read_bytes() == kept
     assert len(list(folder.glob("judges/*/*generations*.jsonl"))) == 2
     again = llm(judge_label="first", judge_max_new_tokens=9)
@@ -183,7 +183,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
     score = ["score", str(tmp_path / "run")]
 
     for words, message in (
-        (["--labels", str(labels)], "1 of 1 labels are of answers that this run does not hold"),
+        (["--labels", str(labels)], "1 of 1 labels are of answers that are not in this run"),
         (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
         (["--setting", "region=whole"], "--setting region does not judge runs of slaq; use --judg"),
         (["--setting=region=whole"], "--setting region does not judge runs of slaq; use --judg"),

@@ -201,11 +201,11 @@ def answering(*ids):
         (["q0"], r"'fake' gave no generation for prompts 'q1', 'q2', 'q3', 'q4', 'q5' and 4 more"),
         (
             [f"q{n}" for n in range(9)],
-            r"gave no generation for prompt 'q9'; yield one for every prompt",
+            r"gave no generation for prompt 'q9'; yield one per prompt",
         ),
         (
             ["q0", "other"],
-            r"answered prompt 'other', which is not in this batch or has an answer already",
+            r"answered prompt 'other', which is not in this batch or already has an answer",
         ),
         (["q0", "q0"], r"answered prompt 'q0', which is not in .* and the same command resumes"),
         (

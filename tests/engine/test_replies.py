@@ -148,7 +148,7 @@ def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):
     assert len(runner.asked) == 12
     assert len((tmp_path / "generations.jsonl").read_text().splitlines()) == 12
     folder = asked(data, lambda prompt: said, tmp_path / "all")
-    told = r"no answer, only errors such as 'withheld'\. The replies are there"
+    told = r"no answer, only errors such as 'withheld'\. All prompts have replies"
     with pytest.raises(RunError, match=told):
         score_run(folder)
 

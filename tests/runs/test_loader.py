@@ -118,8 +118,8 @@ def test_load_run_rejects_outcomes_of_another_schema_or_none(make_run):
         ("second_correct", [0, 1, 2, 1], r"'second_correct' has values that RedirectOutcome"),
         ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each row needs it"),
         ("pair", ["p", "q", "r", "q"], r"'pair' has 'q' more than once"),
-        ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'toy_model'"),
-        ("model", ["toy_model"] * 3 + ["b"], r"'model' holds 'toy_model', 'b', but manifest.json"),
+        ("model", ["other"] * 4, r"'model' has 'other', but manifest.json is of 'toy_model'"),
+        ("model", ["toy_model"] * 3 + ["b"], r"'model' has 'toy_model', 'b', but manifest.json"),
     ],
 )
 def test_load_run_rejects_values_in(made, column, values, message):

@@ -386,7 +386,7 @@ def test_columns_of_predictions_are_named(redirectqa):
 @pytest.mark.parametrize(
     ("predictions", "options", "error", "message"),
     [
-        (["x"], {}, DataError, r"1 texts do not name the prompts .* or pass in_order=True"),
+        (["x"], {}, DataError, r"1 texts without the ids of their prompts.* or pass in_order=True"),
         (["x"], {"in_order": True}, DataError, "1 predictions for 584 prompts; pass one per"),
         ("x.jsonl", {}, SourceNotFoundError, "no file x.jsonl; expected a file of"),
         ("x.jsonl", {"in_order": True}, ValueError, "these predictions have ids; omit it"),

@@ -182,7 +182,7 @@ def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
     said = notes(folder, agreement=True)
 
     assert (
-        "By words 2 of 8 verdicts change: 2 correct ones become incorrect, 0 incorrect ones correct"
+        "By words 2 of 8 labels change: 2 correct ones become incorrect, 0 incorrect ones correct"
         in said
     )
     english, _ = asked("ja", tmp_path / "english", answer=" Tokyo")
