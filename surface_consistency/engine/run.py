@@ -224,7 +224,7 @@ def merge_shards(
         DataError: If a shard is missing, or is not finished.
     """
     if not shards:
-        raise ValueError("`shards` is empty; give the folders of all shards of a run")
+        raise ValueError("no shard was given; give the folders of all shards of a run")
     parts = [RunFolder(Path(path)) for path in shards]
     missing = ", ".join(part.path.name for part in parts if not part.plan.is_file())
     if missing:

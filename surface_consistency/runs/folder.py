@@ -534,7 +534,7 @@ class RunFolder:
                 table = file.read(columns=names if only else None)
         except (pa.ArrowException, OSError) as error:
             raise DataError(
-                f"{path}: cannot be read as Parquet ({error}); repeat the same `run` command"
+                f"{path}: cannot be read as Parquet ({error}); repeat the command of the run"
             ) from error
         check_rows(table, record, str(path))
         return table

@@ -117,7 +117,7 @@ def study_name(folders: Sequence[str | os.PathLike[str]]) -> str:
     """
     studies = {str(folder): RunFolder.open(folder).read_manifest().study for folder in folders}
     if not studies:
-        raise ValueError("`folders` is empty; give at least one run folder")
+        raise ValueError("no run folder was given; give at least one")
     if len(set(studies.values())) > 1:
         named = ", ".join(f"{folder} is of {study}" for folder, study in studies.items())
         raise ValueError(f"one report is of one study, but {named}; report them separately")

@@ -236,7 +236,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
         (["score", "x", "--limit", "3"], "--limit belongs to --predictions"),
         (["score", "x", "--judge", "llm", "--judge-model", "m"], "folder x not found (in "),
-        (["report"], "`folders` is empty"),
+        (["report"], "no run folder was given"),
         (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
         (["paired", "empty.csv", *VERDICTS], "empty.csv holds no rows, so no "),

@@ -283,7 +283,7 @@ def test_options_are_not_scored_within_reasoning():
         ({"item": 1}, r"the pairs of a plan: column 'item' has values that PairRow does not allo"),
     ],
 )
-def test_undeclared_or_misfilled_columns_are_refused_before_anything_is_asked(columns, told):
+def test_undeclared_or_invalid_columns_are_rejected_before_any_prompt(columns, told):
     class Planned(RedirectQAStudy):
         def plan(self, data, settings, *, runner=None):
             return plan_of(ROWS, **columns)

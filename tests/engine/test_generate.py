@@ -199,10 +199,7 @@ def answering(*ids):
     ("ids", "message"),
     [
         (["q0"], r"'fake' gave no generation for prompts 'q1', 'q2', 'q3', 'q4', 'q5' and 4 more"),
-        (
-            [f"q{n}" for n in range(9)],
-            r"gave no generation for prompt 'q9'; yield one per prompt",
-        ),
+        ([f"q{n}" for n in range(9)], r"gave no generation for prompt 'q9'; yield one per prompt"),
         (
             ["q0", "other"],
             r"answered prompt 'other', which is not in this batch or already has an answer",
@@ -284,7 +281,7 @@ def test_options_and_prompts_that_mean_nothing_are_refused(log, options, message
         run(Batched(), two, log, **options)
 
 
-def test_progress_is_told_after_each_batch(prompts, log, capsys):
+def test_progress_is_reported_after_each_batch(prompts, log, capsys):
     run_prompts(Batched(), prompts[:2], PARAMS, log)
     states = []
 

@@ -82,7 +82,7 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
     pd.testing.assert_frame_equal(score_predictions(data, in_order, in_order=True), frame)
 
 
-def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
+def test_score_predictions_leaves_missing_predictions_without_score(data, predictions):
     del predictions[data.pairs["canonical_id"].iloc[0]]
 
     with pytest.warns(UnscoredWarning, match="1 of 24 answers have no score"):
@@ -117,7 +117,7 @@ FAILED = Generation(prompt_id="a", text=None, finish_reason="error", error="serv
         ("manifest.json", '{"study": 1}', RecordError, r"manifest\.json: not a RunManifest: field"),
     ],
 )
-def test_score_run_rejects_a_run_that_cannot_be_judged(run, name, content, error, message):
+def test_score_run_rejects_a_run_that_cannot_be_scored(run, name, content, error, message):
     (run.path / name).write_text(content and f"{content}\n")
 
     with pytest.raises(error, match=message):
@@ -256,7 +256,7 @@ def test_a_deleted_file_is_called_gone_and_the_remedy_works(
     assert load(folder).judged_by == "popqa on first_line"
 
 
-def test_answers_that_came_after_the_scoring_are_told(scored):
+def test_answers_added_after_the_scoring_are_reported(scored):
     with scored.log().open("a") as log:
         log.write('{"prompt_id": "new", "text": "x"}\n')
 
@@ -269,13 +269,13 @@ def test_answers_that_came_after_the_scoring_are_told(scored):
     assert load(scored).judged_by == "popqa on first_line"
 
 
-def test_a_run_that_is_being_written_is_not_judged(run):
+def test_a_run_that_is_being_written_is_not_scored(run):
     with lock_log(run.log()), pytest.raises(RunError, match="this process writes to"):
         score_run(run)
 
 
 @pytest.mark.parametrize("name", ["targets", "pairs"])
-def test_a_plan_that_was_edited_or_shortened_is_not_judged(data, predictions, run, name):
+def test_a_plan_that_was_edited_or_shortened_is_not_scored(data, predictions, run, name):
     path = run.path / f"{name}.parquet"
     frame = pd.read_parquet(path)
     frame.iloc[:-1].to_parquet(path)

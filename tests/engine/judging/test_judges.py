@@ -130,7 +130,7 @@ def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
     assert not run.repeat_verdicts.exists()
 
 
-def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judging, tmp_path):
+def test_labels_of_another_run_are_rejected_and_earlier_scores_are_kept(run, judging, tmp_path):
     score_run(run)
     before = run.verdicts.read_bytes()
     first, labels = run.read_plan()[0].iloc[0], tmp_path / "labels.csv"
@@ -154,7 +154,7 @@ def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judgin
     assert not (run.checks / "corrected.csv").exists()
 
 
-def test_linking_is_judged_by_a_model_and_by_people(data, judging, monkeypatch, tmp_path):
+def test_linking_is_scored_by_llm_judge_and_human_labels(data, judging, monkeypatch, tmp_path):
     monkeypatch.setattr(judging, "_handler", lambda prompt: "1")
     study, runner = LinkingStudy(), FakeRunner(lambda prompt: "Yes, they are.")
     asked = LinkingSettings(repeat=0, read="generate", neighbours="names")
