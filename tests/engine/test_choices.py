@@ -242,7 +242,7 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
         (knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"generated answers.*`read=gener"),
     ],
 )
-def test_what_cannot_be_chosen_is_refused_before_anything_is_written(
+def test_invalid_choices_are_rejected_before_any_file_is_written(
     tmp_path, runner, settings, error, message
 ):
     """An option without a closing tag would be reasoning that was never closed."""
@@ -292,7 +292,7 @@ def test_undeclared_or_invalid_columns_are_rejected_before_any_prompt(columns, t
         make_plan(Planned(), None, OptionSettings())
 
 
-def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
+def test_a_field_without_a_column_is_reported_before_any_prompt():
     class Mooded(PairedOutcome):
         mood: str
 
@@ -307,7 +307,7 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
         make_plan(Planned(), None, OptionSettings())
 
 
-def test_targets_of_another_kind_are_refused():
+def test_targets_of_another_kind_are_rejected():
     items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
     with pytest.raises(DataError, match=r"the items .*column 'references' must contain lists"):
         plan_of([("t1", "q1", "f1", "Rome")])

@@ -87,7 +87,7 @@ def test_prompts_of_equal_content_are_asked_once(log):
     assert summary.n_asked == 2
 
 
-def test_a_second_start_asks_only_the_rest(prompts, log):
+def test_a_second_start_sends_only_the_remaining_prompts(prompts, log):
     run(Batched(), prompts[:4], log)
     runner = Batched()
 
@@ -114,7 +114,7 @@ def test_batch_size_bounds_the_batches_of_any_plan(prompts, log, tmp_path, manif
     assert planning.batches[:4] == [["q9", "q8"], ["q7"], ["q6", "q5"], ["q4"]]
 
 
-def test_a_resumed_run_asks_the_same_batches(prompts, log):
+def test_a_resumed_run_sends_the_same_batches(prompts, log):
     """A prompt keeps its company, so that batch effects do not depend on when a run was stopped."""
     whole = Planning()
     run(whole, prompts, log)
@@ -274,7 +274,7 @@ def test_a_log_that_cannot_be_written_stops_the_run(prompts, log, monkeypatch):
         ({}, "prompt id 'a' belongs to two different prompts"),
     ],
 )
-def test_options_and_prompts_that_mean_nothing_are_refused(log, options, message):
+def test_invalid_options_and_prompts_are_rejected(log, options, message):
     two = [Prompt(id="a", text="x"), Prompt(id="a", text="y")]
 
     with pytest.raises(ValueError, match=message):
@@ -395,7 +395,7 @@ def test_the_rate_leaves_out_what_earlier_starts_answered(monkeypatch):
 
 
 @pytest.mark.parametrize(("progress", "stream"), [(True, io.StringIO()), (False, Terminal())])
-def test_files_and_quiet_runs_get_nothing(progress, stream):
+def test_files_and_quiet_runs_get_no_progress(progress, stream):
     with progress_reporter(progress, stream=stream) as report:
         report(state())
 

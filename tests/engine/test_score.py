@@ -191,7 +191,7 @@ def test_a_scoring_that_is_stopped_while_it_writes_leaves_the_earlier_one(
     assert load(scored).judged_by == "popqa on first_line"
 
 
-def test_a_scoring_that_is_killed_while_it_moves_its_files_is_refused(scored, monkeypatch):
+def test_a_scoring_that_is_killed_while_it_moves_its_files_is_rejected(scored, monkeypatch):
     """Verdicts by one rule never stand under the name of another."""
     exact = RuleScoring(rule="exact")
     with stopped(monkeypatch, lambda part, target: part.name == target.name == "scoring.json"):
@@ -207,7 +207,7 @@ def test_a_scoring_that_is_killed_while_it_moves_its_files_is_refused(scored, mo
 
 
 @pytest.mark.parametrize("name", ["outcomes.parquet", "verdicts.parquet", "checks/rules.csv"])
-def test_results_that_were_edited_are_refused(scored, name):
+def test_results_that_were_edited_are_rejected(scored, name):
     path = scored.path / name
     if path.suffix == ".csv":
         path.write_text(path.read_text().replace("0", "1"))

@@ -99,7 +99,7 @@ def test_counts_agree_with_regular_expressions():
     assert count_names(["a"], []) == {}
 
 
-def test_sentences_are_refused_when_names_cannot_stand_as_planted():
+def test_sentences_are_rejected_when_names_cannot_stand_as_planted():
     """ "Lee Bouvier" is a redirect of one fact and inside "Janet Lee Bouvier", another's answer."""
     questions = sample_questions()
     plan = plan_exposures(questions)
@@ -122,7 +122,7 @@ def test_sentences_are_refused_when_names_cannot_stand_as_planted():
         plan_exposures(load_redirectqa("sample").questions)
 
 
-def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatch):
+def test_a_stopped_training_reports_that_it_is_not_saved(tmp_path, monkeypatch):
     pytest.importorskip("torch")
 
     def stop(*_):
@@ -226,7 +226,7 @@ def test_toy_model_takes_values_that_it_never_saw(small):
 
 
 @pytest.mark.parametrize("change", [{"steps": 10}, {"leaked": [LEAKED]}, {"rows": ROWS[1:]}])
-def test_toy_model_is_trained_anew_when_something_changed(tmp_path, change):
+def test_toy_model_is_trained_again_after_a_change(tmp_path, change):
     pytest.importorskip("torch")
 
     def recipe(rows=ROWS, **options):

@@ -61,7 +61,7 @@ def test_a_cut_shard_is_named(tmp_path, kept):
         squares(job)
 
 
-def test_another_plan_is_refused_with_what_differs(tmp_path):
+def test_another_plan_is_rejected_with_what_differs(tmp_path):
     begin(tmp_path, 2, 3, power=2)
 
     with pytest.raises(RunError, match=r"power was 2, now 3\. Give .* or delete the folder: no sh"):

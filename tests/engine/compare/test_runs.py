@@ -164,7 +164,7 @@ def test_a_folder_of_runs_is_read_run_by_run(runs):
         (5, r"a newer version .*\(manifest version 5, this package reads 4\); update"),
     ],
 )
-def test_a_run_folder_of_another_version_is_refused(runs, tmp_path, version, told):
+def test_a_run_folder_of_another_version_is_rejected(runs, tmp_path, version, told):
     path = shutil.copytree(runs / "after", tmp_path / "run") / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": version}))
 
@@ -203,7 +203,7 @@ def test_questions_that_one_run_asked_alone_are_left_out_and_said(runs, tmp_path
         ({"rule": "exact"}, r"rule 'popqa' and 'exact'.*consistency score"),
     ],
 )
-def test_runs_made_in_another_way_are_refused(runs, tmp_path, settings, message):
+def test_runs_with_other_settings_are_rejected(runs, tmp_path, settings, message):
     other = make_run(load_redirectqa(rows_of()), tmp_path / "other", **settings)
 
     with pytest.raises(RunError, match=message):
@@ -218,7 +218,7 @@ def test_settings_that_change_no_verdict_are_not_a_difference_of_judges(runs, tm
     assert len(read(runs / "before", other).results.frame)
 
 
-def test_other_accepted_answers_are_refused(runs, tmp_path):
+def test_other_accepted_answers_are_rejected(runs, tmp_path):
     """Data that was corrected in between judges the same answer in two ways."""
     rows = [row | {"object_aliases": [*row["object_aliases"], "more"]} for row in rows_of()]
     other = make_run(load_redirectqa(rows), tmp_path / "other")
@@ -240,7 +240,7 @@ def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):
     assert "asked again differs from itself" not in capsys.readouterr().out
 
 
-def test_equal_models_are_told(tmp_path):
+def test_equal_models_are_reported(tmp_path):
     """If no setting of the models differs, flips may be noise."""
     data = load_redirectqa(rows_of())
     one = make_run(data, tmp_path / "one")

@@ -174,7 +174,7 @@ def test_linking_is_scored_by_llm_judge_and_human_labels(data, judging, monkeypa
     assert by_people["first_correct"].dropna().all()
 
 
-def test_a_judge_that_knows_no_question_is_refused():
+def test_an_llm_judge_without_questions_is_rejected():
     judge = OverrulingJudge(RuleJudge("exact"), RuleJudge("popqa"), Verdict)
     targets = pd.DataFrame({"target_id": ["t"], "references": [["a"]], "text": ["a"]})
     with pytest.raises(ColumnNotFoundError, match="the column question, which"):

@@ -139,7 +139,7 @@ def test_presets_are_named_with_the_digest_of_their_texts():
         pin_prompts("papers", "judge")
 
 
-def test_unknown_texts_and_no_questions_are_refused():
+def test_unknown_texts_and_no_questions_are_rejected():
     with pytest.raises(ValueError, match="name must be one of slaq_short, "):
         paper_prompt("slaq_free")
     with pytest.raises(ValueError, match="questions is empty"):
