@@ -48,7 +48,7 @@ def test_runs_of_two_studies_do_not_share_a_page(scored, folder, capsys):
     said = refused(capsys, "report", scored, folder, "--out", "x")
 
     assert f"one report is of one study, but {scored} is of redirectqa" in said
-    assert f"{folder} is of slaq; report them apart" in said
+    assert f"{folder} is of slaq; report them separately" in said
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,7 @@ def test_page_of_no_pair_is_refused(folder, tmp_path, capsys):
     file.write_text("item,a,b\n")
     comparison = ["paired", file, "--first", "a", "--second", "b"]
 
-    for words, message in (
-        (["report", folder], "holds no pair, so there is nothing to report"),
-        (comparison, "no rows"),
-    ):
+    for words, message in ((["report", folder], "no pair to report"), (comparison, "no rows")):
         assert message in refused(capsys, *words, "--out", tmp_path / "page")
         assert not (tmp_path / "page" / "report.html").exists()
 

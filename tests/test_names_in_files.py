@@ -117,7 +117,7 @@ def test_settings_of_a_run_load_no_model_read_no_key_and_write_nowhere_else(
     capsys.readouterr()
     assert main(["score", str(folder)]) == 2
     told = capsys.readouterr().err
-    assert "give the command again that made it (`command` in manifest.json)" in told
+    assert "repeat the command that made it (`command` in manifest.json)" in told
     assert "evil" not in told
 
 

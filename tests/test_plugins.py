@@ -146,7 +146,7 @@ def toys(tmp_path, monkeypatch):
         ("alike", "study 'alike' of toy-dist is a Alike; derive it from surface_consistency.stud"),
         ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
         ("misgrouped", "by the column 'modle', which is no field of PairedOutcome .*mean 'model'"),
-        ("unjudged", "scoring Settings lacks the options of who judges; derive it from .*JudgeSco"),
+        ("unjudged", "scoring Settings lacks the option `judge`; derive it from .*JudgeSco"),
         ("untrained", "toy_model must be a ToyModelSettings, got .*Settings"),
         ("loose", r"records must be StudyRecords, got .*; write records = StudyRecords\("),
         ("plain", "study 'plain' of toy-dist: design must be a Design, got .*; write design = "),
@@ -161,7 +161,7 @@ def toys(tmp_path, monkeypatch):
         ("twice", "several packages have a study 'twice'; name one of .*-dist:twice"),
         ("nothing", "study 'nothing' not found; available: .*redirectqa.*toy-dist:toy"),
         ("toy-dist:nothing", "not found|cannot be loaded"),
-        ("toy_studies:Renamed", "has the name 'slaq'; .*which no other has"),
+        ("toy_studies:Renamed", "has the name 'slaq'; .*which must be unique"),
     ],
 )
 def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, name, message):

@@ -1,4 +1,4 @@
-"""The engine: what a study is, and everything that no study does itself."""
+"""The engine: base classes of studies, and running, scoring and reporting of all studies."""
 
 import lazy_loader
 

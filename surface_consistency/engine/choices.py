@@ -1,4 +1,4 @@
-"""Options for the prompts of any study, so that answers can be read from their probabilities."""
+"""Answer options for the prompts of any study, to read answers from option probabilities."""
 
 import random
 import warnings
@@ -26,15 +26,15 @@ _DRAWS = 50
 
 def whole_plan(
     study: Study,
-    data: Any,  # noqa: ANN401 - what `Study.load` returned
+    data: Any,  # noqa: ANN401 - returned by `Study.load`
     settings: OptionSettings,
 ) -> Plan | None:
     """Plan without `limit`, so that a limit does not change the options of a fact.
 
     Args:
         study: The study.
-        data: What its `load` returned.
-        settings: How to ask.
+        data: The data that its `load` returned.
+        settings: How to prompt.
 
     Returns:
         The plan, without prompts; None if there is no limit.
@@ -47,26 +47,27 @@ def whole_plan(
 
 
 def add_choices(plan: Plan, settings: OptionSettings, whole: Plan | None = None) -> Plan:
-    """Give every prompt options: the reference of its fact and references of other facts.
+    """Add options to every prompt: the reference of its fact and references of other facts.
 
-    The options of a fact are the same under all its names and in all its prompts, in an order that
-    is drawn with them; no other option is an accepted answer of the fact, letter case aside. If
-    the pairs name a relation, the others are references of facts with the same relation, and of
-    other relations only if these are too few, with a `SurfaceConsistencyWarning`.
+    The options of a fact are the same for all its names and prompts; their order is random. The
+    other options are not accepted answers of the fact, ignoring letter case. If the pairs have a
+    relation, the other options are references of facts with the same relation. References of other
+    relations are used only if these are too few, with a `SurfaceConsistencyWarning`.
 
     Args:
-        plan: What is asked; each prompt asks one fact.
-        settings: `options`, how many, and `seed`.
+        plan: The plan; each prompt is about one fact.
+        settings: `options`, their number, and `seed`.
         whole: The plan of all data, whose references are the other options; None for `plan`.
 
     Returns:
-        The plan with options in its prompts; as it is where all of them have their own.
+        The plan with options in its prompts; unchanged if all prompts have options.
 
     Raises:
-        DataError: If a prompt asks several facts, or there are too few other references; names it.
+        DataError: If a prompt is about several facts, or there are too few other references; names
+            it.
     """
-    asked = [prompt for group in plan.groups.values() for prompt in group.prompts]
-    if asked and all(prompt.options for prompt in asked):
+    every_prompt = [prompt for group in plan.groups.values() for prompt in group.prompts]
+    if every_prompt and all(prompt.options for prompt in every_prompt):
         return plan
     targets = plan.items
     repeated = targets["prompt_id"].duplicated()
@@ -74,8 +75,8 @@ def add_choices(plan: Plan, settings: OptionSettings, whole: Plan | None = None)
         prompt_id = targets.loc[repeated, "prompt_id"].iloc[0]
         n_items = int((targets["prompt_id"] == prompt_id).sum())
         raise DataError(
-            f"prompt {prompt_id!r} asks {n_items} facts, and options can answer one; read answers "
-            "with `read=generate`"
+            f"prompt {prompt_id!r} is about {n_items} facts, and options can answer one; read "
+            "answers with `read=generate`"
         )
     whole = whole or plan
     relations, accepted = _relations(plan), _accepted(whole.items)
@@ -121,24 +122,24 @@ def reference_log_odds(
     cluster: str,
     option_score: OptionScore = "sum",
 ) -> pd.DataFrame:
-    """Compare how far the reference is ahead of the other options under the two conditions.
+    """Compare the log-odds of the reference against the other options under the two conditions.
 
-    A verdict says whether the reference is ahead; its log-odds against all other options together
-    say by how much, and move where no verdict flips.
+    A correctness label shows only whether the reference is the most probable option. The log-odds
+    against all other options together measure by how much, and can change without a flip.
 
     Args:
-        answered: Targets with answers, prompt_id, scores and the column of clusters.
-        pairs: What is compared: first_target and second_target.
-        prompts: What was asked, with options.
+        answered: Targets with answers, prompt_id, scores and the clustering column.
+        pairs: The pairs: first_target and second_target.
+        prompts: The prompts, with options.
         conditions: Names of the two conditions.
-        cluster: Column of what is resampled as a whole.
+        cluster: Clustering column of the bootstrap.
         option_score: How options are compared.
 
     Returns:
-        A row for each condition and one for the first less the second: condition, n_pairs,
-        n_clusters, and log_odds, the mean in nats, with log_odds_low and log_odds_high (95 %, by
-        clusters; NaN where these are all alike). Pairs of which an option has no probability are
-        left out. Empty where no prompt offers its reference.
+        A row for each condition and one for the first minus the second: condition, n_pairs,
+        n_clusters, and log_odds, the mean in nats, with log_odds_low and log_odds_high (95 %,
+        cluster bootstrap; NaN if all clusters have the same mean). Pairs in which an option has no
+        probability are excluded. Empty if no prompt has its reference among its options.
     """
     options = {prompt.id: prompt.options or () for prompt in prompts}
     odds = {}
@@ -171,14 +172,14 @@ def reference_log_odds(
 
 
 def _mean(sums: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Take sums over clusters through their numbers."""
+    """Divide sums over clusters by numbers of pairs."""
     total, n = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     mean: npt.NDArray[np.float64] = total / n
     return mean
 
 
 def _relations(plan: Plan) -> pd.Series:
-    """Look up the relation of each target's fact; empty where no pair names one."""
+    """Look up the relation of the fact of each target; empty if the pairs have no relation."""
     facts = plan.items["item"]
     if "relation" not in plan.pairs:
         return pd.Series("", index=facts.index)
@@ -187,7 +188,7 @@ def _relations(plan: Plan) -> pd.Series:
 
 
 def _accepted(targets: pd.DataFrame) -> Mapping[Hashable, frozenset[str]]:
-    """Collect every accepted answer of each fact, letter case aside."""
+    """Collect all accepted answers of each fact, ignoring letter case."""
     by_fact: dict[Hashable, set[str]] = {}
     for item, answers in zip(targets["item"], targets["references"], strict=True):
         by_fact.setdefault(item, set()).update(answer.casefold() for answer in answers)
@@ -202,7 +203,7 @@ def _draw(
     settings: OptionSettings,
     item: object,
 ) -> tuple[str, ...]:
-    """Draw the options of a fact from the pool, then from all: by its id and the seed alone."""
+    """Draw the options of a fact from the pool, then from all, seeded by its id and the seed."""
     rng = random.Random(f"{settings.seed}|{item}")
     taken = {reference.casefold(): reference}
     for _ in range(_DRAWS * settings.options):
@@ -212,7 +213,7 @@ def _draw(
         if option.casefold() not in accepted:
             taken.setdefault(option.casefold(), option)
     else:
-        # Few others are left: look at each of them once.
+        # Few other options are left, so each is tried once.
         for options in (pool, every):
             for option in sorted(options, key=lambda _: rng.random()):
                 if len(taken) < settings.options and option.casefold() not in accepted:
@@ -220,19 +221,19 @@ def _draw(
     if len(taken) < settings.options:
         raise DataError(
             f"fact {item!r} has {len(taken) - 1} other answers to choose from, and `options` "
-            f"{settings.options} needs {settings.options - 1}; ask for fewer options, or load more "
+            f"{settings.options} needs {settings.options - 1}; set fewer options, or load more "
             "facts"
         )
     return tuple(sorted(taken.values(), key=lambda _: rng.random()))
 
 
 def _with_options(prompt: Prompt, offered: Mapping[Any, tuple[str, ...]]) -> Prompt:
-    """Write the options as they would stand after the prompt."""
+    """Add the options in the form in which they follow the prompt."""
     options = offered.get(prompt.id)
     if options is None:
         raise DataError(
-            f"prompt {prompt.id!r} asks nothing that is judged, so it has no options; read answers "
-            "with `read=generate`"
+            f"prompt {prompt.id!r} has no item to score and so no options; read answers with "
+            "`read=generate`"
         )
     spaced = prompt.text is not None and not prompt.text[-1:].isspace()
     return prompt.model_copy(

@@ -1,6 +1,6 @@
-"""How two conditions are compared, and the scored runs that a report is made of.
+"""How two conditions are compared, and the scored runs of a report.
 
-A `Design` and runs are all that a report needs: nothing in it asks, so that anyone's verdicts get
+A report needs only a `Design` and runs, not a model, so that correctness labels from elsewhere get
 the same tables and the same page as those of a study.
 """
 
@@ -19,14 +19,14 @@ from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
 
 VERDICTS: Final = "verdicts"
-"""What manifests of verdicts from elsewhere name in place of a study."""
+"""Name in the manifests of imported correctness labels, instead of a study."""
 
 
 def bibtex(package: str) -> str:
-    """Read what a study asks to be cited.
+    """Read the citation of a study.
 
     Args:
-        package: Importable name of the package that holds its `cite.bib`.
+        package: Importable name of the package that contains its `cite.bib`.
 
     Returns:
         The entries, as BibTeX.
@@ -35,10 +35,10 @@ def bibtex(package: str) -> str:
 
 
 class Design(Record):
-    """How two conditions are compared, and what tables and page call them.
+    """How two conditions are compared, and their names in tables and on the page.
 
     Raises:
-        ValidationError: If a field has another name or type than here; names it.
+        ValidationError: If a field is unknown or has another type; names it.
 
     Examples:
         >>> design = Design(title="Case", question="in capitals and not", conditions=("a", "A"))
@@ -47,33 +47,33 @@ class Design(Record):
     """
 
     title: str
-    """Name for people."""
+    """Title of the study."""
 
     question: str = ""
-    """What is asked, in half a sentence, for pages and lists."""
+    """The compared prompts in half a sentence, for pages and lists."""
 
     citation: str = ""
-    """What to cite, as BibTeX."""
+    """Citation, as BibTeX."""
 
     conditions: tuple[str, str] = ("first", "second")
-    """What the two conditions are called on the page."""
+    """Names of the two conditions on the page."""
 
     cells: tuple[str, str, str, str] = ("both", "first only", "second only", "neither")
-    """What the cells of the square are called."""
+    """Names of the cells of the square."""
 
     clusters: Mapping[str, str] = Field(default={"item": "facts"}, min_length=1)
-    """Columns that intervals and tests may take whole, the default first, and what they hold."""
+    """Clustering columns of intervals and tests, the default first, with plural names of units."""
 
     stratum: str | None = None
-    """Column of the targets by which the noise floor is told; None for all together."""
+    """Column of the targets by which the noise floor is computed; None for all together."""
 
     kind: str = "condition"
-    """Column of the targets whose values a judge is held against people apart on, and answers are
-    drawn for labelling: the condition of each, unless the study has something of its own."""
+    """Column of the targets that defines kinds of answers: agreement with human labels is computed
+    per kind, and answers are drawn for labelling per kind. The condition by default."""
 
     paper_prompts: str = ""
-    """Where the words are that the study's paper prints, for who asks for a preset of them by
-    `prompts` and the study has none; "" where no paper prints any."""
+    """Where the prompts of the study's paper are printed, for the error if `prompts` requests a
+    preset of them and the study has none; "" if no paper prints any."""
 
     facet: str | None = None
     """Column of the outcomes whose values are never pooled, such as the template."""
@@ -82,17 +82,17 @@ class Design(Record):
     """Name of each further table to the columns of the outcomes that group it."""
 
     second_condition_columns: Items[str] = ()
-    """Columns of the outcomes that describe what the second condition asks with, such as the
-    category of a redirect, and nothing of the first."""
+    """Columns of the outcomes that describe only the second condition, such as the category of a
+    redirect."""
 
     exploded_names: Mapping[str, str] = {}
-    """Name in tables of columns that hold lists, such as {"types": "type"}."""
+    """Name in tables of columns of lists, such as {"types": "type"}."""
 
     labels: Mapping[str, Mapping[str, str]] = {}
-    """Wording of labels for people, by column as tables name it; the order is that of tables."""
+    """Displayed wording of labels, by column as named in tables, in the order of tables."""
 
     def shown(self, column: str) -> str:
-        """Name a column of the outcomes as tables name it.
+        """Return the name of a column of the outcomes in tables.
 
         Args:
             column: The column.
@@ -103,20 +103,20 @@ class Design(Record):
         return self.exploded_names.get(column, column)
 
     def keys(self, *columns: str) -> list[str]:
-        """Name the columns that make the groups of a table.
+        """Return the columns that make the groups of a table.
 
         Args:
-            columns: Those of the groups themselves.
+            columns: Columns of the groups.
 
         Returns:
-            The model, the facet where there is one, and these.
+            The model, the facet if there is one, and these columns.
         """
         return ["model", *([] if self.facet is None else [self.facet]), *columns]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Report:
-    """Scored runs and how to report them: what the functions of a page read."""
+    """Scored runs and how to report them: the argument of the functions of a page."""
 
     runs: Sequence[Run]
     """The runs, labels distinct."""
@@ -147,7 +147,7 @@ class Report:
 
     @property
     def clusters(self) -> str:
-        """What the clusters are, in the plural."""
+        """Name of the clusters, in the plural."""
         return self.design.clusters[self.cluster]
 
     @property
@@ -163,17 +163,17 @@ class Report:
 
     @property
     def words(self) -> dict[str, Any]:
-        """What sentences call the clusters, and the level of their decisions."""
+        """Options of sentences: name of the clusters and confidence level."""
         return {"clusters": self.clusters, "confidence": self.confidence}
 
     @property
     def level(self) -> str:
-        """The level in percent, for fixed texts, such as "95"."""
+        """The level in percent for texts, such as "95"."""
         return f"{100 * self.confidence:g}"
 
     @property
     def facet(self) -> str | None:
-        """The facet as tables name it; None without one."""
+        """Name of the facet in tables; None without a facet."""
         return None if self.design.facet is None else self.design.shown(self.design.facet)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Scored runs as a data set of the hub: a Parquet file with its card.
+"""Export of scored runs as a data set of the hub: a Parquet file with its card.
 
 References:
     huggingface.co/docs/hub/datasets-cards, as huggingface_hub 2.4 writes them.
@@ -40,19 +40,19 @@ _MARK: Final = "Written by surface-consistency"
 def export_dataset(
     folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
 ) -> list[Path]:
-    """Write the outcomes of runs as a folder that `datasets.load_dataset` reads, with its card.
+    """Write the outcomes of runs as a folder that `datasets.load_dataset` reads, with a card.
 
     Args:
         folders: Scored runs of one study.
         out: Folder of the data set; a card or data that were not written here are not replaced.
 
     Returns:
-        The files: the Parquet file of all outcomes, one row a pair and model, and `README.md`,
-        which says what the columns are and how the runs were made.
+        The files: the Parquet file of all outcomes, one row per pair and model, and `README.md`,
+        which describes the columns and the runs.
 
     Raises:
         DataError: If a run cannot be read, or a file would be replaced that was not written here.
-        ValueError: If no run is given, or runs of several studies.
+        ValueError: If no run is given, or runs of several studies are given.
     """
     study = study_of_runs(folders)
     runs = load_runs(folders, outcome=study.records.outcome)
@@ -110,9 +110,9 @@ def _dataset_card(study: Study | Verdicts, runs: Sequence[Run]) -> str:
 
 # Outcomes of {title}
 
-One row a pair and model: {question}. `first_correct` is the verdict under the {first},
-`second_correct` that under the {second}; a missing one could not be judged. Questions and names are
-those of {", ".join(map(markdown_code, data))}, whose licence holds for them.
+One row per pair and model: {question}. `first_correct` is the correctness label (0/1) under the
+{first}, `second_correct` that under the {second}; a missing label means no score. Questions and
+names are from {", ".join(map(markdown_code, data))} and have its licence.
 
 ```python
 from datasets import load_dataset
@@ -134,13 +134,13 @@ sc.paired(outcomes)
 
 
 def _field_docs(record: type[Record]) -> dict[str, str]:
-    """Read the docstrings below the fields of a record and of those that it is made from."""
+    """Read the docstrings of the fields of a record and of its base classes."""
     docs: dict[str, str] = {}
     for kind in record.__mro__:
         try:
             (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
         except (OSError, TypeError, SyntaxError):
-            continue  # Made in memory, such as the record of someone's columns.
+            continue  # Created at run time, such as the record of imported columns.
         for field, text in pairwise(getattr(body, "body", ())):
             match field, text:
                 case (

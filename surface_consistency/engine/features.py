@@ -1,4 +1,4 @@
-"""Records as Parquet: the columns are derived from the record, and what is read is validated."""
+"""Records as Parquet: columns are derived from the record class, and rows are validated."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def make_features(record: type[Record]) -> datasets.Features:
     """Derive the columns of a data set from its record.
 
     Args:
-        record: The record class. Strings (literal ones too), whole numbers, floats and booleans
-            become scalars, tuples lists, records structures; "or None" changes nothing, since
-            every column may hold nulls.
+        record: The record class. Strings (including literals), integers, floats and booleans become
+            scalars, tuples become lists, records become structures; "or None" has no effect, since
+            every column may contain nulls.
 
     Returns:
         The features, in the order of the fields.
 
     Raises:
-        TypeError: If a field has a type that no column can hold; names the field.
+        TypeError: If a field has a type that a column cannot have; names the field.
 
     Examples:
         >>> from surface_consistency.schemas import Message
@@ -52,12 +52,12 @@ def make_features(record: type[Record]) -> datasets.Features:
 def to_parquet(
     path: str | os.PathLike[str], records: Iterable[Record], record: type[Record]
 ) -> int:
-    """Write records as Parquet; the file appears whole or not at all.
+    """Write records as Parquet; the file is written atomically.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
-        records: What to write; consumed 8,192 at a time, one row group each.
-        record: Their class, whose `make_features` are the columns.
+        records: The records; consumed 8,192 at a time, one row group each.
+        record: Their class; its `make_features` are the columns.
 
     Returns:
         The number of records written.
@@ -94,7 +94,7 @@ def read_parquet(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DataError: If it is no Parquet file.
+        DataError: If it is not a Parquet file.
         RecordError: If a row is not such a record; names file, row (from 1), field and value.
     """
     source = Path(path)
@@ -105,7 +105,7 @@ def read_parquet(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
 
 
 def _record(row: dict[str, object], record: type[R], source: Path, number: int) -> R:
-    """Validate one row; as JSON, where strict records take lists and objects for their fields."""
+    """Validate one row as JSON, so that strict records accept lists and objects."""
     try:
         return record.model_validate_json(json.dumps(row))
     except (TypeError, ValidationError) as error:

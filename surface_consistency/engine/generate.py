@@ -1,4 +1,4 @@
-"""Asking a runner all prompts of a run: once each, resumable, in batches that fit."""
+"""Sending the prompts of a run to a runner: each once, resumable, in batches that fit."""
 
 import logging
 import re
@@ -23,7 +23,7 @@ from surface_consistency.schemas.prompts import GenerationParams, Prompt
 _logger = logging.getLogger(__name__)
 _SHOWN = 5
 _NUMBER = re.compile(r"\d+")
-# A runner that yields as it goes, such as a server's, loses no more than this by a kill.
+# Maximum time between writes: a kill loses at most the answers of this interval.
 _STORE_SECONDS = 0.2
 
 
@@ -32,25 +32,25 @@ class Progress:
     """The state of a run after a batch."""
 
     n_done: int
-    """Prompts answered, those of earlier starts included."""
+    """Number of answered prompts, including those of earlier starts."""
 
     n_total: int
-    """Prompts of the run."""
+    """Number of prompts of the run."""
 
     n_asked: int
-    """Prompts answered since this start."""
+    """Number of prompts answered since this start."""
 
     seconds: float
     """Seconds since this start."""
 
     @property
     def rate(self) -> float:
-        """Prompts a second since this start; NaN before the first."""
+        """Prompts per second since this start; NaN before the first answer."""
         return self.n_asked / self.seconds if self.n_asked and self.seconds > 0 else float("nan")
 
     @property
     def seconds_left(self) -> float:
-        """Seconds that the rest will take at this rate; NaN before the first answer."""
+        """Remaining seconds at this rate; NaN before the first answer."""
         return (self.n_total - self.n_done) / self.rate
 
 
@@ -58,12 +58,12 @@ class Progress:
 def progress_reporter(
     progress: bool | Callable[[Progress], None], *, stream: TextIO | None = None
 ) -> Iterator[Callable[[Progress], None]]:
-    """Turn the option `progress` into something to call after each batch.
+    """Convert the option `progress` to a function that is called after each batch.
 
     Args:
-        progress: A function is used as it is; True writes one line that renews itself, but only
-            to a terminal; False writes nothing.
-        stream: Where to write; None for standard error.
+        progress: A function is used as it is; True writes a progress bar, but only to a terminal;
+            False writes nothing.
+        stream: Output stream; None for standard error.
 
     Yields:
         The function to call.
@@ -78,7 +78,7 @@ def progress_reporter(
             if not lines:
                 line = tqdm(
                     total=state.n_total,
-                    # What earlier starts answered does not count for the rate.
+                    # Answers of earlier starts do not count for the rate.
                     initial=state.n_done - state.n_asked,
                     unit=" prompts",
                     file=stream,
@@ -93,16 +93,16 @@ def progress_reporter(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What one start of a run did; prompts of equal content count once."""
+    """Counts of one start of a run; prompts of equal content count once."""
 
     n_asked: int
-    """Prompts answered now, errors included."""
+    """Number of prompts answered in this start, including errors."""
 
     n_reused: int
-    """Prompts whose answer was in the log before."""
+    """Number of prompts whose answer was already in the log."""
 
     n_errors: int
-    """Prompts among those asked now that came back with an error; resume asks them again."""
+    """Number of prompts of this start that failed with an error; resuming sends them again."""
 
     seconds: float
     """Wall-clock seconds."""
@@ -118,44 +118,44 @@ def run_prompts(
     batch_size: int | None = None,
     shard: tuple[int, int] = (0, 1),
 ) -> RunSummary:
-    """Ask a runner every prompt that the log does not answer yet.
+    """Send every prompt that has no answer in the log to a runner.
 
-    Prompts of equal content (`Prompt.key`) are asked once. Each batch is in the log before the
-    next is asked, and what a runner yields within a batch soon after, so a kill loses one batch at
-    most. When a batch is too large for the device, it is asked in halves, and later batches are no
-    larger; a single prompt that is too large is logged as an error. Reasoning that the runner left
-    in the text are separated from the answer here, whatever the runner.
+    Prompts of equal content (`Prompt.key`) are sent once. Each batch is logged before the next is
+    sent, and answers that a runner yields within a batch are logged soon after, so a kill loses at
+    most one batch. If a batch is too large for the device, it is divided in halves, and later
+    batches are not larger; a single prompt that is too large is logged as an error. Reasoning that
+    the runner left in the text is separated from the answer here, for all runners.
 
     Args:
         runner: The runner, which also divides the prompts into batches.
-        prompts: All prompts of the run; one id never stands for two contents.
-        params: How to decode.
-        log: Where answers go and where earlier ones are found.
-        progress: True for a line on a terminal, a function to be called after each batch, or
-            False.
+        prompts: All prompts of the run; an id must not belong to two contents.
+        params: Decoding parameters.
+        log: The log to which answers are written, and which contains earlier answers.
+        progress: True for a progress bar on a terminal, a function that is called after each batch,
+            or False.
         batch_size: Maximum number of prompts that are sent at once; None for whole batches.
-        shard: Number of a shard, from 0, and how many there are. Batches are cut as for all
-            prompts, and those whose number leaves the shard's over are asked: the shards of a run
-            ask each prompt once, in the batches of the run that is not cut up.
+        shard: Number of a shard, from 0, and number of shards n. Batches are the same as without
+            shards, and the shard has those whose number modulo n is its number. So the shards send
+            each prompt once, in the batches of the undivided run.
 
     Returns:
         The counts of this start.
 
     Raises:
-        ValueError: If one id stands for two contents, `batch_size` is below 1, or there is no such
+        ValueError: If one id belongs to two contents, `batch_size` is below 1, or there is no such
             shard.
         RunnerError: If a prompt does not fit, or the runner does not define `generate`; raised
             before any work.
-        RunnerError: If the runner fails, leaves prompts out, answers others than it was asked, or
-            answers none of its first prompts and gives the same error for each: 20 prompts, or as
-            many as its attribute `max_refusals` says.
+        RunnerError: If the runner fails, omits prompts, answers prompts that were not sent, or
+            answers none of its first prompts and gives the same error for each: 20 prompts, or the
+            number in its attribute `max_refusals`.
         RunError: If the log cannot be written.
     """
     if batch_size is not None and batch_size < 1:
-        raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+        raise ValueError(f"`batch_size` must be at least 1, got {batch_size}")
     number, n_shards = shard
     if not 0 <= number < n_shards:
-        raise ValueError(f"`shard` is a number from 0 below how many there are, got {shard}")
+        raise ValueError(f"`shard` must be (number, n_shards), number < n_shards; got {shard}")
     start = time.monotonic()
     distinct = _distinct(prompts)
     waiting = {prompt.id for prompt in distinct if prompt.key not in log}
@@ -168,60 +168,58 @@ def run_prompts(
         waiting &= {prompt.id for prompt in distinct}
     with progress_reporter(progress) as report:
         is_answered = len(waiting) < len(distinct)
-        asker = _Asker(
+        sender = _Sender(
             runner=runner, params=params, log=log, limit=batch_size, is_answered=is_answered
         )
 
-        def tell() -> None:
-            done = len(distinct) - len(waiting) + asker.n_asked
+        def update() -> None:
+            done, n_sent = len(distinct) - len(waiting) + sender.n_sent, sender.n_sent
             seconds = time.monotonic() - start
-            report(
-                Progress(n_done=done, n_total=len(distinct), n_asked=asker.n_asked, seconds=seconds)
-            )
+            report(Progress(n_done=done, n_total=len(distinct), n_asked=n_sent, seconds=seconds))
 
-        tell()
+        update()
         for batch in batches:
-            for _ in asker.ask([prompt for prompt in batch if prompt.id in waiting]):
-                tell()
+            for _ in sender.send([prompt for prompt in batch if prompt.id in waiting]):
+                update()
     return RunSummary(
-        n_asked=asker.n_asked,
+        n_asked=sender.n_sent,
         n_reused=len(distinct) - len(waiting),
-        n_errors=asker.n_errors,
+        n_errors=sender.n_errors,
         seconds=time.monotonic() - start,
     )
 
 
 @dataclass(kw_only=True, eq=False)
-class _Asker:
-    """Asks batches in parts that fit the device, and logs each part."""
+class _Sender:
+    """Sends batches in parts that fit the device, and logs each part."""
 
     runner: Runner
     params: GenerationParams
     log: RunLog
     limit: int | None
     is_answered: bool
-    refused: list[str] = field(default_factory=list)
-    n_asked: int = 0
+    repeated_errors: list[str] = field(default_factory=list)
+    n_sent: int = 0
     n_errors: int = 0
 
-    def ask(self, batch: Sequence[Prompt]) -> Iterator[None]:
-        """Ask a batch to its end, yielding after each logged part."""
+    def send(self, batch: Sequence[Prompt]) -> Iterator[None]:
+        """Send a batch, yielding after each logged part."""
         rest = list(batch)
         while rest:
             size = min(len(rest), self.limit or len(rest))
             part, rest = rest[:size], rest[size:]
-            rest = [*self._ask_part(part), *rest]
+            rest = [*self._send_part(part), *rest]
             yield
 
-    def _ask_part(self, part: Sequence[Prompt]) -> list[Prompt]:
-        """Ask one part and log what came; return the prompts that did not fit."""
+    def _send_part(self, part: Sequence[Prompt]) -> list[Prompt]:
+        """Send one part and log the answers; return the prompts that did not fit."""
         waiting = {prompt.id: prompt for prompt in part}
         answers: list[Generation] = []
         try:
             stored = time.monotonic()
             generations = self.runner.generate(part, self.params)
             with ExitStack() as stack:
-                # A server is asked no further while an error is on its way to the user.
+                # No further requests are sent to a server after an error.
                 stack.callback(getattr(generations, "close", lambda: None))
                 for generation in generations:
                     answers.append(self._accept(generation, waiting))
@@ -235,7 +233,7 @@ class _Asker:
                 return []
             self.limit = len(part) // 2
             _logger.warning(
-                "runner %r ran out of memory at %d prompts; going on with batches of %d",
+                "runner %r ran out of memory at %d prompts; continuing with batches of %d",
                 self.runner.name,
                 len(part),
                 self.limit,
@@ -244,7 +242,7 @@ class _Asker:
         except SurfaceConsistencyError:
             raise
         except Exception as error:
-            # A runner is anyone's code: every error is reported in the same form.
+            # Runners may be user code, so every error is reported in the same form.
             raise RunnerError(
                 f"runner {shown(self.runner.name)} failed on "
                 f"{_described([*waiting.values()] or part)}: {type(error).__name__}: "
@@ -255,7 +253,7 @@ class _Asker:
         if waiting:
             raise RunnerError(
                 f"runner {shown(self.runner.name)} gave no generation for {_named(list(waiting))}; "
-                "yield one for every prompt, if only with an error, and the same command resumes"
+                "yield one per prompt, at least with an error, and the same command resumes"
             )
         return []
 
@@ -271,22 +269,22 @@ class _Asker:
         if prompt is None:
             raise RunnerError(
                 f"runner {shown(self.runner.name)} answered prompt {shown(generation.prompt_id)}, "
-                "which is not in this batch or has an answer already; yield one `Generation` per "
+                "which is not in this batch or already has an answer; yield one `Generation` per "
                 "prompt, with `prompt_id=prompt.id`, and the same command resumes"
             )
         answer = separate_reasoning(generation, self.params)
         return answer.model_copy(update={"prompt_key": prompt.key})
 
     def _check_refusals(self, answer: Generation) -> None:
-        """End a run of which nothing was answered and every prompt fails in the same words."""
+        """Stop a run without any answer if every prompt fails with the same error."""
         if answer.error is None or answer.finish_reason != "error":
             self.is_answered = True
         if self.is_answered or answer.error is None:
             return
         words = _NUMBER.sub("#", answer.error)
-        self.refused = [*(one for one in self.refused if one == words), words]
+        self.repeated_errors = [*(one for one in self.repeated_errors if one == words), words]
         limit = self.runner.max_refusals
-        if len(self.refused) >= limit:
+        if len(self.repeated_errors) >= limit:
             raise RunnerError(
                 f"runner {shown(self.runner.name)} answered none of its first prompts and gave the "
                 f"same error for {limit:,} in a row: {answer.error[:300]}. Correct the cause and "
@@ -295,21 +293,21 @@ class _Asker:
             )
 
     def _store(self, answers: list[Generation]) -> None:
-        """Log answers, count them, and forget them."""
+        """Log and count answers, and clear the list."""
         if answers:
             self.log.append(answers)
-        self.n_asked += len(answers)
+        self.n_sent += len(answers)
         self.n_errors += sum(answer.finish_reason == "error" for answer in answers)
         answers.clear()
 
 
 def _distinct(prompts: Sequence[Prompt]) -> list[Prompt]:
-    """Keep the first prompt of each content, and refuse two contents under one id."""
+    """Keep the first prompt of each content; raise an error for two contents with one id."""
     by_key: dict[str, Prompt] = {}
     keys: dict[str, str] = {}
     for prompt in prompts:
         if keys.setdefault(prompt.id, prompt.key) != prompt.key:
-            raise ValueError(f"prompt id {shown(prompt.id)} stands for two different prompts")
+            raise ValueError(f"prompt id {shown(prompt.id)} belongs to two different prompts")
         by_key.setdefault(prompt.key, prompt)
     return list(by_key.values())
 
@@ -330,7 +328,7 @@ def _batches(
         yield batch
     if unplanned:
         raise RunnerError(
-            f"runner {shown(runner.name)} left {_named(sorted(unplanned))} out of its plan"
+            f"runner {shown(runner.name)} omitted {_named(sorted(unplanned))} in `plan`"
         )
 
 
@@ -344,7 +342,7 @@ def _described(prompts: Sequence[Prompt]) -> str:
 
 
 def _too_large(prompt: Prompt, error: RunnerOutOfMemoryError) -> Generation:
-    """Make the record of a prompt that does not fit even alone."""
+    """Make the record of a prompt that does not fit in a batch of 1."""
     return Generation(
         prompt_id=prompt.id,
         text=None,
@@ -354,7 +352,7 @@ def _too_large(prompt: Prompt, error: RunnerOutOfMemoryError) -> Generation:
 
 
 def _named(ids: Sequence[str]) -> str:
-    """Name a few prompts and count the rest."""
+    """List the ids of a few prompts and count the rest."""
     named = ", ".join(repr(name) for name in ids[:_SHOWN])
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
     return f"prompt{'s' if len(ids) > 1 else ''} {named}{more}"

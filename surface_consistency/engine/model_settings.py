@@ -1,4 +1,4 @@
-"""Who answers: the options of a model, and how it is found and loaded."""
+"""Options of the model backend, and how a model is found and loaded."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ _OF_REVISIONS: Final = (None, "transformers")
 
 
 class ModelSettings(Settings):
-    """Who answers."""
+    """The model backend."""
 
     model: str | None = None
     """Hub id, folder or GGUF file, or the name of the model at the runner; "toy_model" trains a
@@ -32,39 +32,39 @@ class ModelSettings(Settings):
     """Name of the model in tables; the last part of `model` by default."""
 
     runner: str | None = None
-    """Registered runner, package:name or module:attribute; the study's own by default."""
+    """Registered runner, package:name or module:attribute; by default that of the study."""
 
     runner_option: Mapping[str, str] = Field(default_factory=dict)
-    """Keyword argument of the runner, its value JSON or text."""
+    """Keyword argument of the runner; its value is JSON or text."""
 
     model_revision: str | None = None
     """Commit, tag or branch of the model."""
 
     dtype: str | None = None
-    """Number format: auto, float32, bfloat16 or float16."""
+    """Torch dtype: auto, float32, bfloat16 or float16."""
 
     device: str | None = None
-    """Where the model runs: cpu, cuda, cuda:1, mps; the best there is by default."""
+    """Device: cpu, cuda, cuda:1, mps; by default the best available one."""
 
     int8: bool = False
-    """Whether weights are of 8 bits, as in both papers on RedirectQA."""
+    """Load weights in 8-bit, as in both papers on RedirectQA."""
 
     int4: Rare[bool] = False
-    """Whether weights are of 4 bits."""
+    """Load weights in 4-bit."""
 
     batch_size: Rare[int | None] = Field(default=None, ge=1)
-    """Most prompts in a batch."""
+    """Maximum batch size."""
 
     @model_validator(mode="after")
     def _agrees(self) -> "ModelSettings":
-        """Refuse what excludes each other."""
+        """Raise an error for options that exclude each other."""
         if self.int8 and self.int4:
-            raise ValueError("`int8` and `int4` exclude each other; take one of them")
+            raise ValueError("`int8` and `int4` exclude each other; use one of them")
         return self
 
     @property
     def options(self) -> dict[str, object]:
-        """The runner's keyword arguments: those given by name, then the named flags."""
+        """Keyword arguments of the runner: those of `runner_option`, then the named options."""
         named = {
             "revision": self.model_revision,
             "dtype": self.dtype,
@@ -76,14 +76,14 @@ class ModelSettings(Settings):
         return given | {name: value for name, value in named.items() if value is not None}
 
     def as_published(self, records: StudyRecords, settings: Mapping[str, object]) -> Self:
-        """Set how the paper of a study loads a model, if the run is as published.
+        """Set the loading options of the paper of a study, if the run is as published.
 
         Args:
             records: The records of the study.
             settings: The study's settings, as the manifest contains them.
 
         Returns:
-            The settings; these for a toy model, and for a runner that does not load weights here.
+            The settings; unchanged for a toy model, and for a runner that does not load weights.
 
         Raises:
             ValueError: If another value was given.
@@ -94,16 +94,16 @@ class ModelSettings(Settings):
         return records.as_published(self, "model", settings)
 
     def load(self, study: "Study") -> "Runner":
-        """Load who answers.
+        """Load the model backend.
 
         Args:
-            study: The study, whose runner is taken unless another is named.
+            study: The study, whose runner is the default.
 
         Returns:
-            The runner, or what `Plan.prepare` makes one of.
+            The runner, or the object that `Plan.prepare` wraps into a runner.
 
         Raises:
-            RunnerError: If it cannot be loaded, or needs a model and none is named.
+            RunnerError: If it cannot be loaded, or needs a model and no model is named.
         """
         name = self.runner or study.records.runner
         return load_runner(name, model=self.model, options=self.options)
@@ -112,10 +112,10 @@ class ModelSettings(Settings):
         """Name the model in tables.
 
         Args:
-            runner: Who answers.
+            runner: The model backend.
 
         Returns:
-            The label, else the model's name without its folder, else the runner's name.
+            The label, else the name of the model without its folder, else the name of the runner.
         """
         if self.label is not None:
             return self.label
@@ -126,14 +126,14 @@ class ModelSettings(Settings):
 
 
 def paper_differences(records: StudyRecords) -> dict[str, list[Difference]]:
-    """List what a study does by default otherwise than its papers, or where these are silent.
+    """List the defaults of a study that differ from its papers, or that these do not state.
 
     Args:
         records: The records of the study.
 
     Returns:
         The differences by the name of the paper, followed by the option that chooses a further
-        protocol; none for a study that implements no paper.
+        protocol; empty for a study that does not implement a paper.
     """
     if not issubclass(records.settings, PublishedSettings):
         return {}
@@ -162,17 +162,17 @@ class ModelsSettings(ModelSettings):
         """Return the settings of each model.
 
         Returns:
-            One record per model; a single one without a model if none is named.
+            One record per model; a single record without a model if no model is named.
 
         Raises:
             ValueError: If the label or the revision of one model is given with several models, or
                 a model has two revisions.
         """
         if len(self.model) > 1 and self.label is not None:
-            raise ValueError("`label` names one model; leave it out with several")
+            raise ValueError("`label` names one model; omit it with several")
         if len(self.model) > 1 and self.model_revision is not None:
             raise ValueError(
-                "`model_revision` is of one model; with several write MODEL@REVISION as `model`"
+                "`model_revision` is for one model; with several write MODEL@REVISION as `model`"
             )
         shared = {name: getattr(self, name) for name in self.model_fields_set - {"model"}}
         made = []
@@ -185,7 +185,7 @@ class ModelsSettings(ModelSettings):
             if self.model_revision is not None:
                 raise ValueError(
                     f"`model={named}` and `model_revision={self.model_revision}` both name a "
-                    "revision; leave one out"
+                    "revision; omit one"
                 )
             one = ModelSettings(**shared | {"model": name, "model_revision": revision})
             label = one.label or f"{one.name(None)}@{revision}"

@@ -1,4 +1,4 @@
-"""What is asked, what is judged and what is compared: frames whose columns are declared."""
+"""Plan of a study: prompts, items to score and pairs, as frames with declared columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from surface_consistency.text import did_you_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptGroup:
-    """Prompts that are decoded alike."""
+    """Prompts with the same decoding parameters."""
 
     prompts: Sequence[Prompt]
     """The prompts; ids are unique in the run."""
@@ -27,47 +27,47 @@ class PromptGroup:
     """How to decode."""
 
     is_shared: bool = False
-    """Whether the answers depend on the model alone, so that the runs of a sweep share them."""
+    """Whether the answers depend only on the model, so that the runs of a sweep share them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """What is asked, what is judged and what is compared.
+    """The prompts, the items to score and the pairs to compare.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
-        DataError: If a column holds another kind of value, an id stands twice, or a pair compares
-            what is not judged.
+        DataError: If a column has values of another type, an id occurs twice, or a pair names an
+            unknown target.
     """
 
     data: DataSource
-    """Which rows were used."""
+    """The rows that were used."""
 
     groups: Mapping[str, PromptGroup]
     """Prompts by group; one group is named ""."""
 
     items: pd.DataFrame
-    """What is judged, one row a target: the columns of `ItemRow`, and whatever the judge and the
-    noise floor read besides, such as question. The engine adds group and prompt_key."""
+    """The items to score, one row per target: the columns of `ItemRow`, and further columns that
+    the scorer and the noise floor read, such as question. The engine adds group and prompt_key."""
 
     pairs: pd.DataFrame
-    """What is compared, one row a pair: the columns of `PairRow`, and those of the outcome record
-    that are known before anyone is asked. A further `<name>_target` gives the verdict of a third
-    condition. Any other column is refused."""
+    """The pairs to compare, one row per pair: the columns of `PairRow`, and those of the outcome
+    record that are known before the run. A further `<name>_target` adds the correctness label of a
+    third condition. Any other column is an error."""
 
     settings: Any = None
-    """The study's settings with what depends on the data settled, such as the number of
-    demonstrations; None where nothing does."""
+    """The study's settings with values that depend on the data, such as the number of
+    demonstrations; None if no value depends on the data."""
 
     checks: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Tables on what goes in, which a reader must see beside the numbers."""
+    """Tables on the input data, which are shown with the results."""
 
     prepare: Callable[[Any], Runner] | None = None
-    """Puts what the study brings between the engine and the runner that the user named, such as a
-    store of facts; None where that runner is asked as it is."""
+    """Wraps the runner that the user chose, for example with a store of facts; None if the runner
+    is used directly."""
 
     def __post_init__(self) -> None:
-        """Refuse a plan that does not hold together."""
+        """Raise an error if the plan is inconsistent."""
         for name, frame, record in (("items", self.items, ItemRow), ("pairs", self.pairs, PairRow)):
             check_frame(frame, record, f"the {name} of a plan")
             refuse_repeated(frame, record, f"the {name} of a plan")
@@ -77,16 +77,16 @@ class Plan:
 def check_pair_columns(
     pairs: pd.DataFrame, outcome: type[PairedOutcome], where: str = "the pairs of a plan"
 ) -> None:
-    """Refuse columns of pairs that would be dropped, or be refused once all is asked and judged.
+    """Raise an error for invalid columns of pairs before the model is run.
 
     Args:
         pairs: `Plan.pairs`.
         outcome: The study's outcome record.
-        where: What the pairs are, for messages.
+        where: Description of the pairs, for messages.
 
     Raises:
-        DataError: If a column is neither a field of the record nor a target, or holds what its
-            field does not allow; names it and the nearest field.
+        DataError: If a column is neither a field of the record nor a target, or its field does not
+            allow a value of it; names it and the nearest field.
     """
     foreign = [
         str(name)
@@ -95,15 +95,15 @@ def check_pair_columns(
     ]
     if foreign:
         raise DataError(
-            f"{where}: column {', '.join(map(repr, foreign))} is no field of "
-            f"{outcome.__name__}{did_you_mean(foreign[0], outcome.model_fields)} and no "
+            f"{where}: column {', '.join(map(repr, foreign))} is not a field of "
+            f"{outcome.__name__}{did_you_mean(foreign[0], outcome.model_fields)} and not a "
             "<name>_target; declare it in the record, or drop it"
         )
     check_frame(pairs, outcome, where, is_whole=False)
 
 
 def check_target_columns(targets: pd.DataFrame, design: Design, where: str) -> None:
-    """Refuse stored targets without the stratum of the noise floor, and lists as its labels.
+    """Raise an error if stored targets lack the stratum of the noise floor or have lists in it.
 
     Args:
         targets: The targets of a run folder.
@@ -128,12 +128,12 @@ def check_target_columns(targets: pd.DataFrame, design: Design, where: str) -> N
 
 
 def check_groupings(groupings: object, outcome: type[PairedOutcome], owner: str) -> None:
-    """Refuse groupings that are none, or are by columns that the outcomes do not have.
+    """Raise an error for invalid groupings, or groupings by columns that the outcomes do not have.
 
     Args:
         groupings: Name of each further table to the columns that group it.
         outcome: The study's outcome record.
-        owner: Whose they are, for messages.
+        owner: Name of the study, for messages.
 
     Raises:
         PluginError: If it is not a mapping of names to tuples of fields of the record; names the
@@ -154,7 +154,7 @@ def check_groupings(groupings: object, outcome: type[PairedOutcome], owner: str)
         for column in columns:
             if column not in outcome.model_fields:
                 raise PluginError(
-                    f"{owner}: groupings[{name!r}] is by the column {column!r}, which is no field "
-                    f"of {outcome.__name__}{did_you_mean(column, outcome.model_fields)}; declare "
-                    "it in the record"
+                    f"{owner}: groupings[{name!r}] is by the column {column!r}, which is not a "
+                    f"field of {outcome.__name__}{did_you_mean(column, outcome.model_fields)}; "
+                    "declare it in the record"
                 )

@@ -1,12 +1,12 @@
-"""What a paper states of how its experiment is run: the file `published.toml` of a study.
+"""Settings that a paper states for its experiment: the file `published.toml` of a study.
 
 Tables of the file are records of a run: `settings`, `scoring` and `model`. Each has, by the name of
 a field, the `value` that `as_published` sets (none if it is absent), the `section` of the paper
-that states it and, where the default is another, the `reason`. `unstated` has, by field or
-subject, what the paper leaves open ("" for what an extending file states); `unmatched` what no
-setting reproduces. `rows` is the number of rows of the published data by their id. A study with
-several protocols has a file for each, `published_<protocol>.toml`; `extends` names the protocol
-whose entries a file changes.
+that states it and, if the default differs, the `reason`. `unstated` lists, by field or subject,
+details that the paper does not state ("" for those that an extending file states); `unmatched`
+lists details that no setting reproduces. `rows` is the number of rows of the published data by
+their id. A study with several protocols has a file for each, `published_<protocol>.toml`; `extends`
+names the protocol whose entries a file changes.
 """
 
 import tomllib
@@ -21,30 +21,30 @@ _TABLES: Final = ("settings", "scoring", "model", "unstated", "unmatched")
 
 
 class Difference(NamedTuple):
-    """A default that is not the paper's, or something that the paper leaves open."""
+    """A default that differs from the paper, or a detail that the paper does not state."""
 
     table: str
-    """Table of the file that names it."""
+    """Table of the file that contains it."""
 
     name: str
     """Field of a settings record, or subject."""
 
     default: str
-    """What is done by default; "" if no setting says it."""
+    """The default; "" if there is no setting for it."""
 
     paper: str
-    """What the paper states; "not stated" if it leaves this open."""
+    """The value in the paper; "not stated" if there is none."""
 
     section: str
-    """Where it is stated; "" if it is not."""
+    """Section of the paper; "" if it is not stated."""
 
     reason: str
-    """Why the default is another."""
+    """Why the default differs."""
 
 
 @cache
 def read_published(package: str, protocol: str | None = None) -> Mapping[str, Any]:
-    """Read what a paper states.
+    """Read the settings that a paper states.
 
     Args:
         package: Importable name of the study's package.
@@ -61,7 +61,7 @@ def read_published(package: str, protocol: str | None = None) -> Mapping[str, An
 
 
 def values_of(record: type[BaseModel], entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Read what a paper sets as values of the fields of a record.
+    """Convert the values of a paper to the types of the fields of a record.
 
     Args:
         record: The record.
@@ -79,35 +79,35 @@ def values_of(record: type[BaseModel], entries: Mapping[str, Mapping[str, Any]])
 
 
 def refuse_contradiction(given: Mapping[str, Any], published: Mapping[str, Any]) -> None:
-    """Refuse values that are not the published ones.
+    """Raise an error if a value differs from the published one.
 
     Args:
         given: Values by field.
-        published: What they must be, where they are given.
+        published: Published values by field; fields that are not given are not compared.
 
     Raises:
-        ValueError: If one is another; names the field.
+        ValueError: If a value differs; names the field.
     """
     for name, value in published.items():
         if name in given and given[name] != value:
             raise ValueError(
-                f"`as_published` sets `{name}={as_typed(value)}`, and {as_typed(given[name])} was "
-                f"given; leave out `{name}` or `as_published`"
+                f"`as_published` sets `{name}={as_typed(value)}`, but {as_typed(given[name])} was "
+                f"given; omit `{name}` or `as_published`"
             )
 
 
 def differences(
     paper: Mapping[str, Any], records: Mapping[str, type[BaseModel]]
 ) -> Iterator[Difference]:
-    """List what a study does by default otherwise than its paper, or where the paper is silent.
+    """List the defaults of a study that differ from its paper, or that the paper does not state.
 
     Args:
-        paper: What `read_published` returned.
+        paper: The result of `read_published`.
         records: Records of the tables "settings", "scoring" and "model".
 
     Yields:
-        The defaults that differ for a reason of their own, then what no setting reproduces, then
-        what the paper leaves open.
+        Defaults that differ and have a reason, then details that no setting reproduces, then
+        details that the paper does not state.
     """
     defaults = {
         name: as_typed(field.get_default())
@@ -129,7 +129,7 @@ def differences(
 
 
 def as_typed(value: object) -> str:
-    """Write a value as one types it."""
+    """Format a value as on the command line."""
     if isinstance(value, tuple | list):
         return " ".join(map(as_typed, value))
     return str(value).lower() if isinstance(value, bool | None) else str(value)

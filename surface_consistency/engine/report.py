@@ -1,4 +1,4 @@
-"""Scored runs become tables and one page."""
+"""Tables and the page of scored runs."""
 
 import os
 import warnings
@@ -23,7 +23,7 @@ from surface_consistency.tables.numbers import sentence_text
 from surface_consistency.tables.table import Table
 
 _SOURCES = "SOURCES.txt"
-"""Names what tables were made from."""
+"""Lists the runs that the tables were made from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +31,7 @@ class Reported:
     """Result of `report_runs`."""
 
     page: Path | None
-    """The page; None where the settings want none."""
+    """The page; None if `ReportSettings.page` is False."""
 
     tables: Mapping[str, Table]
     """The tables, as written to `tables/`."""
@@ -43,10 +43,10 @@ class Reported:
     """The first table of each analysis, by the anchor of its section on the page."""
 
     finding: str
-    """What the page begins with, and whether that says anything about a model."""
+    """The finding of the page, followed by a warning if it does not describe a model."""
 
     notes: Sequence[str]
-    """What a reader must know before the numbers, in sentences."""
+    """Warnings that limit the interpretation of the numbers, in sentences."""
 
 
 def report_runs(
@@ -60,11 +60,11 @@ def report_runs(
     """Write tables and page of scored runs.
 
     Args:
-        folders: The run folders, each once; or what the analyses make them of (`prepare`).
+        folders: The run folders, each once; or the paths that analyses convert (`prepare`).
         out: Folder for `tables/` and `report.html`, which are written to a hidden folder and moved
-            together; what only an earlier report wrote goes.
-            `tables/SOURCES.txt` names the runs and the SHA-256 of each file.
-        study: Their study; None for the one that the manifests name.
+            together; files of an earlier report that are not replaced are removed.
+            `tables/SOURCES.txt` lists the runs and the SHA-256 of each file.
+        study: Their study; None for the study that the manifests name.
         settings: How to compute.
         analyses: Further analyses with their settings, which add tables and sections.
 
@@ -72,9 +72,9 @@ def report_runs(
         The page and the tables.
 
     Raises:
-        ValueError: If no folder is given, one twice, or runs of several studies; if
-            `settings.cluster` is no cluster of the study; if an analysis is not for this study, or
-            names a table that is there.
+        ValueError: If no folder is given, a folder is given twice, or runs of several studies; if
+            `settings.cluster` is not a cluster of the study; if an analysis is not for this study,
+            or has a table with a name that already exists.
         DataError: If a run cannot be read, or a file would be replaced that no report wrote.
     """
     settings = settings or ReportSettings()
@@ -110,7 +110,7 @@ def build_page(
 
     Args:
         folders: The run folders, each once.
-        study: Their study; None for the one that the manifests name.
+        study: Their study; None for the study that the manifests name.
         settings: How to compute.
         analyses: Further analyses with their settings.
 
@@ -128,7 +128,7 @@ def build_page(
     _check_clusters(runs, cluster)
     report = Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
     with pause_gc(), warnings.catch_warnings():
-        # What is missing or undefined stands in the tables.
+        # Missing and undefined values are in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = _with_unanswered(study.report.compute(report), runs)
@@ -150,26 +150,26 @@ def build_page(
 
 
 def _joined(page: Page, analysis: Analysis, report: Report, added: Mapping[str, Table]) -> Page:
-    """Add what an analysis says to a page, before all else where it has the finding."""
+    """Add the sections and checks of an analysis to a page, at the top if it has the finding."""
     sentence, sections = analysis.finding(report, added), analysis.sections(report, added)
     page = replace(page, checks=[*page.checks, *analysis.checks(report, added)])
     if not sentence:
         return replace(page, sections=[*page.sections, *sections])
     before = page.finding
-    # How often runs flip says little of what an analysis made them for.
+    # If the analysis made the runs, their flip rate is not of interest.
     summary = before.sentence if type(analysis).prepare is Analysis.prepare else ()
     finding = replace(before, sentence=sentence, summary=summary)
     return replace(page, finding=finding, sections=[*sections, *page.sections])
 
 
 def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts:
-    """Find the study of runs, or how verdicts from elsewhere are reported.
+    """Find the study of runs, or the design of imported correctness labels.
 
     Args:
         folders: The run folders.
 
     Returns:
-        The study; for folders of `import_verdicts` what stands in its place.
+        The study; for folders of `import_verdicts`, a `Verdicts`.
 
     Raises:
         ValueError: As `runs.loader.study_name`; or if runs compare other conditions or groups.
@@ -184,8 +184,8 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts
         if (other.design.conditions, other.design.groupings) != (first.conditions, first.groupings):
             raise ValueError(
                 f"one report compares one pair of conditions by the same groups, but {folders[0]} "
-                f"holds {_compared(first)} and {folder} holds {_compared(other.design)}; report "
-                "them apart"
+                f"contains {_compared(first)} and {folder} contains {_compared(other.design)}; "
+                "report them separately"
             )
     return verdicts[0]
 
@@ -193,7 +193,7 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts
 def cluster_of(
     study: Study | Verdicts, settings: ReportSettings, *, runs: Sequence[Run] = ()
 ) -> str:
-    """Say what intervals and tests take as a whole.
+    """Return the clustering column of intervals and tests.
 
     Args:
         study: The study.
@@ -201,15 +201,15 @@ def cluster_of(
         runs: The runs, by which the default is chosen.
 
     Returns:
-        The column of the outcomes: the one that is named, or the first of the study that all pairs
-        of all runs know, such as the subject and else the fact.
+        The column of the outcomes: the given one, or the first of the study that has no missing
+        value in any run, such as the subject, else the fact.
 
     Raises:
         ValueError: If the study has no such cluster.
     """
     clusters, cluster = study.design.clusters, settings.cluster
     if cluster is None:
-        known = (name for name in clusters if not any(_unknown(run, name) for run in runs))
+        known = (name for name in clusters if not any(_n_missing(run, name) for run in runs))
         return next(known, "item")
     if cluster not in clusters:
         raise ValueError(
@@ -231,8 +231,8 @@ def write_tables(
 
     Args:
         tables: The tables.
-        folder: Where to write; made if absent.
-        runs: What the tables were made from; their signatures go into `SOURCES.txt`.
+        folder: The folder; created if it does not exist.
+        runs: The runs of the tables; their signatures are written to `SOURCES.txt`.
 
     Returns:
         The files written: `<name>.csv` for each table, then `SOURCES.txt`.
@@ -255,7 +255,7 @@ def _analysed(
     report: Report,
     tables: Mapping[str, Table],
 ) -> dict[str, Table]:
-    """Compute the tables of an analysis, and hold it to its study and to names of its own."""
+    """Compute the tables of an analysis; check its study and that its names are new."""
     if analysis.studies and study.name not in analysis.studies:
         raise ValueError(
             f"the analysis {analysis.name!r} reads runs of {', '.join(analysis.studies)}, not of "
@@ -265,7 +265,7 @@ def _analysed(
     if clash := sorted(added.keys() & tables.keys()):
         raise ValueError(
             f"the analysis {analysis.name!r} has the table {', '.join(clash)}, which {study.name} "
-            "has already; it must choose another name"
+            "also has; give it another name"
         )
     return added
 
@@ -282,7 +282,7 @@ def _leading(page: Page, analyses: Iterable[Analysis]) -> dict[str, Table]:
 
 
 def _unanswered(run: Run) -> str:
-    """Count the prompts of a run that have no answer; "" where all have."""
+    """Return the number of prompts of a run without an answer as text; "" if it is 0."""
     scoring = run.scoring
     if scoring is None or not scoring.n_unanswered:
         return ""
@@ -290,7 +290,7 @@ def _unanswered(run: Run) -> str:
 
 
 def _with_unanswered(tables: Mapping[str, Table], runs: Sequence[Run]) -> dict[str, Table]:
-    """Say in the captions of tables of runs how many prompts have no answer."""
+    """Add the number of prompts without an answer to the captions of tables of runs."""
     counts = {run.label: count for run in runs if (count := _unanswered(run))}
     if not counts:
         return dict(tables)
@@ -311,7 +311,7 @@ def _with_unanswered(tables: Mapping[str, Table], runs: Sequence[Run]) -> dict[s
 
 
 def _unanswered_checks(runs: Sequence[Run]) -> list[Check]:
-    """Say on the page how many prompts have no answer."""
+    """Make checks of the page on prompts without an answer."""
     stored = "The predictions contain none, or a blank one."
     return [
         TEXTS.check(
@@ -328,22 +328,22 @@ def _unanswered_checks(runs: Sequence[Run]) -> list[Check]:
 
 
 def _check_clusters(runs: Sequence[Run], cluster: str) -> None:
-    """Refuse pairs that belong to no cluster."""
+    """Raise an error if a pair has no cluster."""
     for run in runs:
-        if n_without := _unknown(run, cluster):
+        if n_without := _n_missing(run, cluster):
             raise DataError(
                 f"run {run.label!r} has {n_without} pairs without {cluster}, so they belong to no "
                 "cluster; use `cluster=item`"
             )
 
 
-def _unknown(run: Run, cluster: str) -> int:
-    """Count the pairs that belong to no cluster."""
+def _n_missing(run: Run, cluster: str) -> int:
+    """Count the pairs without a cluster."""
     return int(run.outcomes[cluster].isna().sum())
 
 
 def _check_tables(runs: Sequence[Run]) -> dict[str, Table]:
-    """Put the checks of all runs one below the other."""
+    """Concatenate the checks of all runs."""
     return {
         name: table_of_runs(
             runs,

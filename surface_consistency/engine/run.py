@@ -1,4 +1,4 @@
-"""One study is asked of one model: planned, logged line by line, and continued where it stopped."""
+"""Run of one study on one model: planned, logged line by line, and resumable."""
 
 import hashlib
 import os
@@ -35,22 +35,22 @@ from surface_consistency.schemas.settings import Settings
 
 SWEEP_FILE = "sweep.json"
 SHARD_FILE = "shard.json"
-"""Marks a part of a run that was asked to its end."""
+"""Marks a shard of a run that is finished."""
 
 _MAXIMUM_SHARDS: Final = 100_000
 
 ProgressOption = bool | Callable[[Progress], None]
 
 Shard = tuple[int, int]
-"""Number of a shard, and how many there are."""
+"""Number of a shard, and number of shards."""
 
 WHOLE: Final[Shard] = (0, 1)
-"""The one shard of a run that is not cut up."""
+"""The single shard of a run that is not divided."""
 
 
 def run_study(
     study: Study,
-    data: Any,  # noqa: ANN401 - what `Study.load` returned
+    data: Any,  # noqa: ANN401 - returned by `Study.load`
     runner: Runner,
     out: str | os.PathLike[str],
     *,
@@ -61,33 +61,33 @@ def run_study(
     shared: RunFolder | None = None,
     shard: Shard = WHOLE,
 ) -> RunFolder:
-    """Ask a model what a study plans, and a sample of it twice.
+    """Send the prompts of a study to a model, and a sample of them twice.
 
-    Started again with the same arguments it goes on where it was stopped. A start that fails before
-    the first answer leaves the folder free for other settings.
+    A call with the same arguments resumes a stopped run. A start that fails before the first answer
+    leaves the folder free for other settings.
 
     Args:
         study: The study.
-        data: What its `load` returned.
+        data: The data that its `load` returned.
         runner: The runner of the model.
         out: Folder of the run.
         model: Label of the model in tables.
-        settings: How to ask; None for the study's defaults.
-        source: Where the data came from, for the manifest.
-        progress: Whether to show a progress bar on a terminal, or a function that is told.
-        shared: A run of the same sweep, whose answers to groups that depend on the model alone,
-            the repeated ones too, are taken over.
-        shard: Ask only the batches of this shard: of the batches of each group, numbered from 0,
-            those whose number leaves the shard's over. The folder is then a part of a run, which
-            `merge_shards` puts together.
+        settings: How to prompt; None for the study's defaults.
+        source: Source of the data, for the manifest.
+        progress: Whether to show a progress bar on a terminal, or a function that receives steps.
+        shared: A run of the same sweep. Its answers to groups that depend only on the model are
+            copied, including those of repeated prompts.
+        shard: Run only the batches of this shard: the batches of each group are numbered from 0,
+            and shard i of n has those whose number modulo n is i. The folder is then a part of a
+            run; `merge_shards` merges the parts.
 
     Returns:
         The run folder, with targets, pairs, prompts, generations and manifest.
 
     Raises:
-        DataError: If nothing is left to ask, or a prompt cannot be answered by options.
-        RunnerError: If options are to be chosen among and the runner tells no log-probabilities.
-        RunError: If the folder holds a run with other settings or a sweep, or `shared` is
+        DataError: If no prompt is left, or a prompt cannot be answered by options.
+        RunnerError: If answers are chosen among options and the runner has no log-probabilities.
+        RunError: If the folder contains a run with other settings or a sweep, or `shared` is
             a run of another model or decoding; names them.
         RunError: If another process writes to this run.
         RunnerError: If a prompt does not fit the model.
@@ -98,7 +98,7 @@ def run_study(
     if any(prompt.options for prompt in prompts):
         _refuse_reasoning(settings)
         runner = _choosing(runner, settings)
-    answerer = _prepared(runner, plan)
+    backend = _prepared(runner, plan)
     manifest = make_manifest(
         study.name,
         plan.data,
@@ -108,20 +108,20 @@ def run_study(
             name or "answers": group.params.model_dump(mode="json")
             for name, group in plan.groups.items()
         },
-        runner=answerer.fingerprint(),
+        runner=backend.fingerprint(),
         source=source,
     )
-    _warn_uncovered(answerer, prompts)
+    _warn_uncovered(backend, prompts)
     if shared is not None:
         _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
     is_new = not folder.manifest.is_file()
-    # What is stored is what it was, however often it is read.
-    judged = set() if answerer.is_stored or not settings.repeat else set(plan.items["prompt_id"])
+    # Stored answers do not vary between repetitions.
+    scored = set() if backend.is_stored or not settings.repeat else set(plan.items["prompt_id"])
     twice = {
         name
         for name, group in plan.groups.items()
-        if any(prompt.id in judged for prompt in group.prompts)
+        if any(prompt.id in scored for prompt in group.prompts)
     }
     with ExitStack() as stack:
         logs = {
@@ -136,15 +136,15 @@ def run_study(
         if is_new:
             stack.enter_context(_withdrawn_if_failed(folder, [log.path for log in logs.values()]))
         _write_plan(folder, plan)
-        again = answerer.rebatched(1)
+        again = backend.rebatched(1)
         for (name, repeat), log in logs.items():
-            group, asking = plan.groups[name], plan.groups[name].prompts
+            group, chosen = plan.groups[name], plan.groups[name].prompts
             if repeat:
-                asking = sample_prompts(asking, settings.repeat, seed=settings.seed)
+                chosen = sample_prompts(chosen, settings.repeat, seed=settings.seed)
             if shared is not None and group.is_shared:
-                _take_over(shared.log(name, repeat=repeat), asking, log)
-            by = again if repeat else answerer
-            run_prompts(by, asking, group.params, log, progress=progress, shard=shard)
+                _copy_answers(shared.log(name, repeat=repeat), chosen, log)
+            by = again if repeat else backend
+            run_prompts(by, chosen, group.params, log, progress=progress, shard=shard)
         if shard == WHOLE:
             _record_replies(folder, plan.groups)
         else:
@@ -154,7 +154,7 @@ def run_study(
 
 @contextmanager
 def _withdrawn_if_failed(folder: RunFolder, logs: Sequence[Path]) -> Iterator[None]:
-    """Remove what a start wrote that failed before the first answer."""
+    """Remove the files of a start that failed before the first answer."""
     try:
         yield
     except Exception:
@@ -168,14 +168,14 @@ def _withdrawn_if_failed(folder: RunFolder, logs: Sequence[Path]) -> Iterator[No
 
 def _decoded_plan(
     study: Study,
-    data: Any,  # noqa: ANN401 - what `Study.load` returned
+    data: Any,  # noqa: ANN401 - returned by `Study.load`
     settings: StudySettings,
     runner: Runner,
 ) -> tuple[Plan, StudySettings]:
-    """Plan, offer options where answers are chosen, and settle how each group is decoded."""
+    """Make the plan, add options if answers are chosen, and set the decoding of each group."""
     plan = make_plan(study, data, settings, runner)
     if plan.pairs.empty:
-        raise DataError(f"no pair to ask in {plan.data.id} with these settings")
+        raise DataError(f"no pair of prompts in {plan.data.id} with these settings")
     settled: StudySettings = plan.settings or settings
     if isinstance(settled, OptionSettings) and settled.read != "generate":
         plan = add_choices(plan, settled, whole_plan(study, data, settled))
@@ -187,7 +187,7 @@ def _decoded_plan(
 
 
 def _choosing(runner: Runner, settings: StudySettings) -> MultipleChoiceRunner:
-    """Read answers off the probabilities of options, compared as the settings say."""
+    """Make the runner that reads answers from the probabilities of options."""
     if not isinstance(settings, OptionSettings):
         return MultipleChoiceRunner(runner, spellings=settings.options_are_spellings)
     is_majority = settings.read == "log-odds"
@@ -195,36 +195,36 @@ def _choosing(runner: Runner, settings: StudySettings) -> MultipleChoiceRunner:
 
 
 def _prepared(runner: Runner, plan: Plan) -> Runner:
-    """Put what the study brings between the engine and the runner."""
-    answerer = runner if plan.prepare is None else plan.prepare(runner)
-    if not isinstance(answerer, Runner):
+    """Apply `Plan.prepare` to the runner."""
+    backend = runner if plan.prepare is None else plan.prepare(runner)
+    if not isinstance(backend, Runner):
         raise TypeError(
-            f"{type(answerer).__name__} is not a Runner; derive the class from "
+            f"{type(backend).__name__} is not a Runner; derive the class from "
             "surface_consistency.models.Runner"
         )
-    return answerer
+    return backend
 
 
 def merge_shards(
     shards: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
 ) -> RunFolder:
-    """Put the shards of a run together, as if it had been asked in one piece.
+    """Merge the shards of a run; the result equals that of an undivided run.
 
     Args:
         shards: Folders that `run_study` filled with a `shard`, all of a run, in any order.
-        out: Folder of the run; what it has of the answers already stays.
+        out: Folder of the run; answers that it already contains are kept.
 
     Returns:
         The run folder, ready for `score_run`.
 
     Raises:
         ValueError: If no folder is given.
-        RunError: If shards are of different settings or plans, or of other ones than the
-            run in `out`; names them.
-        DataError: If a shard is missing, or was not asked to its end.
+        RunError: If settings or plans differ between shards, or from those of the run in `out`;
+            names them.
+        DataError: If a shard is missing, or is not finished.
     """
     if not shards:
-        raise ValueError("no shard is given; give the folders of all shards of a run")
+        raise ValueError("no shard was given; give the folders of all shards of a run")
     parts = [RunFolder(Path(path)) for path in shards]
     missing = ", ".join(part.path.name for part in parts if not part.plan.is_file())
     if missing:
@@ -260,14 +260,14 @@ def merge_shards(
 
 
 def _unfinished(missing: str, out: str | os.PathLike[str]) -> DataError:
-    """Say which shards are missing."""
+    """Make the error for missing shards."""
     return DataError(
-        f"{missing} of {Path(out)} not asked to the end; start the same command again, then merge"
+        f"{missing} of {Path(out)} not finished; run the same command again, then merge"
     )
 
 
 def _missing_shards(parts: Sequence[RunFolder]) -> str:
-    """Name the shards that are not there or not asked to their end; "" for none."""
+    """Name the shards that are missing or not finished; "" if there are none."""
     done = [part.path / SHARD_FILE for part in parts]
     unmarked = [path.parent.name for path in done if not path.is_file()]
     if unmarked:
@@ -300,16 +300,16 @@ def make_manifest(
     decoding: Mapping[str, Any] | None = None,
     source: Settings | None = None,
 ) -> RunManifest:
-    """Write down what makes a run.
+    """Make the manifest of a run.
 
     Args:
         study: Name of the study.
-        data: Which rows were used.
+        data: The rows that were used.
         model: Label of the model.
         runner: The runner's fingerprint.
-        settings: The study's settings, dumped whole; None when predictions were made elsewhere.
-        decoding: Decoding by group; None when predictions were made elsewhere.
-        source: Where the data came from.
+        settings: All settings of the study; None if predictions were made elsewhere.
+        decoding: Decoding by group; None if predictions were made elsewhere.
+        source: Source of the data.
 
     Returns:
         The manifest.
@@ -329,7 +329,7 @@ def make_manifest(
 
 
 def _record_replies(folder: RunFolder, groups: Iterable[str]) -> None:
-    """Put the counts of a run's replies into its manifest."""
+    """Write the counts of a run's replies to its manifest."""
     manifest = folder.read_manifest()
     counts = count_replies(folder.read_answers(groups))
     if manifest.replies != counts:
@@ -338,15 +338,15 @@ def _record_replies(folder: RunFolder, groups: Iterable[str]) -> None:
 
 
 def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[Prompt]:
-    """Choose prompts to ask again, by the hash of their content.
+    """Choose the prompts that are repeated, by the hash of their content.
 
     Args:
         prompts: All prompts of a group.
-        n: How many; all of them when there are no more.
-        seed: Seed of the choice.
+        n: Maximum number of prompts.
+        seed: Random seed.
 
     Returns:
-        Distinct prompts, in an order that has nothing to do with the run's.
+        Distinct prompts, in an order that does not depend on that of the run.
     """
     distinct = {prompt.key: prompt for prompt in reversed(prompts)}
 
@@ -357,16 +357,16 @@ def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[
 
 
 def _refuse_sweep(out: Path) -> None:
-    """Refuse to write a single run into the folder of a sweep."""
+    """Raise an error if a single run would be written to the folder of a sweep."""
     if (out / SWEEP_FILE).is_file():
         raise RunError(
-            f"{out} holds a sweep, a folder a run, whose tables a single run would replace; choose "
-            "another `out`, or give several values again to go on with the sweep"
+            f"{out} contains a sweep with one folder per run, and a single run would replace its "
+            "tables; choose another `out`, or give several values again to resume the sweep"
         )
 
 
 def _write_plan(folder: RunFolder, plan: Plan) -> None:
-    """Write what is asked, judged and compared."""
+    """Write prompts, targets and pairs."""
     keys, groups = {}, {}
     for name, group in plan.groups.items():
         for prompt in group.prompts:
@@ -374,7 +374,7 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
     prompt_ids = plan.items["prompt_id"]
     missing = prompt_ids[pd.Index(list(keys)).get_indexer(pd.Index(prompt_ids)) < 0]
     if len(missing):
-        raise DataError(f"target of prompt {missing.iloc[0]!r}, which the plan does not ask")
+        raise DataError(f"target of prompt {missing.iloc[0]!r}, which is not in the plan")
     write_targets(folder, plan, prompt_ids.map(keys), prompt_ids.map(groups))
     write_jsonl(
         folder.prompts, (prompt for group in plan.groups.values() for prompt in group.prompts)
@@ -382,24 +382,24 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
 
 
 def write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Series | str) -> None:
-    """Write targets with the keys of their prompts, pairs, and the checks of what goes in."""
+    """Write targets with the keys of their prompts, pairs, and the checks of the plan."""
     folder.write_checks(plan.checks)
     folder.write_plan(plan.items.assign(prompt_key=keys, group=groups), plan.pairs)
 
 
 def _refuse_reasoning(settings: StudySettings) -> None:
-    """Refuse what is said of reasoning where options are scored and nothing is written."""
+    """Raise an error for reasoning settings if options are scored and no text is generated."""
     for name in ("max_reasoning_tokens", "reasoning_opened"):
         if value := getattr(settings, name):
             raise ValueError(
-                f"{name}={value} is for answers that are written; the probabilities of options "
-                "are read right after the prompt, where such a model would still think: ask with "
-                f"`read=generate`, or leave `{name}` out"
+                f"{name}={value} is for generated answers, but the probabilities of options are "
+                "read right after the prompt, before a reasoning model has finished reasoning; set "
+                f"`read=generate`, or omit `{name}`"
             )
 
 
 def _check_shared(shared: RunFolder, plan: Plan, manifest: RunManifest) -> None:
-    """Refuse to take answers over that this run's model would not give."""
+    """Raise an error if the answers of another run cannot be used for this run."""
     groups = tuple(
         f"decoding.{name or 'answers'}." for name, group in plan.groups.items() if group.is_shared
     )
@@ -408,18 +408,18 @@ def _check_shared(shared: RunFolder, plan: Plan, manifest: RunManifest) -> None:
         for name in shared.read_manifest().differences(manifest)
         if name == "model"
         or name.startswith(groups)
-        # Another store has no bearing on groups that depend on the model alone.
+        # Groups that depend only on the model are independent of the store.
         or (name.startswith("runner.") and not name.endswith(".source.sha256"))
     ]
     if groups and differing:
         raise RunError(
-            f"the answers in {shared.path} were made with another {', '.join(differing)}; take a "
-            "run of the same model and decoding, or none"
+            f"the answers in {shared.path} were made with another {', '.join(differing)}; use a "
+            "run of the same model and decoding, or omit `shared`"
         )
 
 
-def _take_over(source: Path, prompts: Sequence[Prompt], log: RunLog) -> None:
-    """Copy the answers that another run of the sweep has to some prompts."""
+def _copy_answers(source: Path, prompts: Sequence[Prompt], log: RunLog) -> None:
+    """Copy the answers to some prompts from another run of the sweep."""
     wanted = {prompt.key for prompt in prompts if prompt.key not in log}
     if wanted and source.is_file():
         log.append(
@@ -432,7 +432,7 @@ def _take_over(source: Path, prompts: Sequence[Prompt], log: RunLog) -> None:
 
 
 def _warn_uncovered(runner: Runner, prompts: Sequence[Prompt]) -> None:
-    """Say which prompts stored predictions lack, and which predictions are of other questions."""
+    """Warn about prompts without a stored prediction, and predictions of other questions."""
     if isinstance(runner, StoredRunner):
         gaps = runner.gaps(prompts)
         if gaps is not None:

@@ -1,4 +1,4 @@
-"""Answers are judged: of a run, of a file of predictions, of many files at once."""
+"""Scoring of the answers of a run, of a file of predictions, or of many files."""
 
 import hashlib
 import os
@@ -64,14 +64,14 @@ from surface_consistency.text import has_unspaced_script
 
 _MANY_UNSPACED: Final = 0.02
 _UNANSWERED: Final = ("error", "unclosed_reasoning")
-"""How a reply ends that is no answer and no refusal to give one."""
+"""Finish reasons of replies that are neither an answer nor a refusal."""
 
 _ROWS_AT_ONCE = 8_192
 
 
 def import_predictions(
     study: Study,
-    data: Any,  # noqa: ANN401 - what `Study.load` returned
+    data: Any,  # noqa: ANN401 - returned by `Study.load`
     predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
     out: str | os.PathLike[str],
     *,
@@ -85,24 +85,24 @@ def import_predictions(
 
     Args:
         study: The study.
-        data: What its `load` returned.
-        predictions: Generated text by prompt id or by question text; or one text a prompt, in the
-            order of the data, None where there is none; or what `read_predictions` read.
-        out: Folder of the run; made, or taken as it is when it holds these predictions already.
+        data: The data that its `load` returned.
+        predictions: Generated text by prompt id or by question text; or one text per prompt, in the
+            order of the data, None for a missing text; or the result of `read_predictions`.
+        out: Folder of the run; created, or reused if it already contains these predictions.
         model: Label of the model in tables.
-        origin: Where the predictions came from, for the manifest.
-        settings: The study's settings, as far as they say what is compared, and how reasoning is
-            told from answers.
-        source: Where the data came from, for the manifest.
-        plan: The plan of this data and these settings, to save making it again.
+        origin: Source of the predictions, for the manifest.
+        settings: The settings of the study that select the pairs, and that separate reasoning from
+            answers.
+        source: Source of the data, for the manifest.
+        plan: The plan of this data and these settings, to avoid making it again.
 
     Returns:
         The run folder, and the lines of its log.
 
     Raises:
-        DataError: If no prediction belongs to a prompt, the folder holds a model's own run, or
-            nobody says whether replies without a tag are answers; see `split_replies`.
-        RunError: If the folder holds other predictions.
+        DataError: If no prediction belongs to a prompt, the folder contains a run of a model, or
+            it is not specified whether replies without a tag are answers; see `split_replies`.
+        RunError: If the folder contains other predictions.
     """
     settings = settings or study.records.settings()
     plan = plan or make_plan(study, data, settings)
@@ -110,7 +110,9 @@ def import_predictions(
     del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
-        raise DataError(f"{folder.path} holds a run of a model; give the predictions another `out`")
+        raise DataError(
+            f"{folder.path} contains a run of a model; choose another `out` for the predictions"
+        )
     if not folder.manifest.exists():
         refuse_foreign(folder.path, [folder.log().name])
     manifest = make_manifest(
@@ -132,7 +134,7 @@ def import_predictions(
         fields = folder.read_manifest().differences(manifest)
         if fields:
             raise RunError(
-                f"{folder.path} holds other predictions ({', '.join(fields)} differ); give these "
+                f"{folder.path} contains other predictions ({', '.join(fields)} differ); choose "
                 "another `out`, or delete the folder first"
             )
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
@@ -147,7 +149,7 @@ def import_predictions(
 
 def score_files(
     study: Study,
-    data: Any,  # noqa: ANN401 - what `Study.load` returned
+    data: Any,  # noqa: ANN401 - returned by `Study.load`
     predictions: Sequence[Path],
     out: str | os.PathLike[str],
     *,
@@ -157,19 +159,20 @@ def score_files(
     source: Settings | None = None,
     scoring: JudgeScoring | None = None,
 ) -> list[RunFolder]:
-    """Score files of predictions, one a model; the data are loaded once, all cores are used.
+    """Score files of predictions, one per model; the data are loaded once, all cores are used.
 
     Args:
         study: The study.
-        data: What its `load` returned.
+        data: The data that its `load` returned.
         predictions: The files; see `results.read_predictions`.
-        out: Folder of the run, or with several files of the runs' folders, named after the files.
-        label: Label of the model; None for the file's name.
+        out: Folder of the run; with several files the parent of the run folders, which are named
+            after the files.
+        label: Label of the model; None for the name of the file.
         reading: How the files are read; None for the defaults.
-        settings: The study's settings, as far as they say what is compared, and how reasoning is
-            told from answers.
-        source: Where the data came from, for the manifest.
-        scoring: How to judge.
+        settings: The settings of the study that select the pairs, and that separate reasoning from
+            answers.
+        source: Source of the data, for the manifest.
+        scoring: How to score.
 
     Returns:
         The scored run folders, in the order of the files.
@@ -182,9 +185,9 @@ def score_files(
     refuse_mixed_tasks(predictions)
     names = [Path(path.name.removesuffix(".gz")).stem for path in predictions]
     if len(set(names)) < len(names):
-        raise ValueError("two files of `predictions` have one name; rename one of them")
+        raise ValueError("two files of `predictions` have the same name; rename one of them")
     if label is not None and len(names) > 1:
-        raise ValueError("`label` names one model; leave it out where there are several files")
+        raise ValueError("`label` names one model; omit it with several files")
     settings = settings or study.records.settings()
     with pause_gc():
         plan = make_plan(study, data, settings)
@@ -237,7 +240,7 @@ def _score_file(task: _FileTask) -> RunFolder:
             source=task.source,
             plan=task.plan,
         )
-        task.plan = None  # The folder holds it: it would stand in memory twice.
+        task.plan = None  # The folder contains it; this frees the memory of a second copy.
         score_run(folder, study=task.study, scoring=task.scoring, lines=lines)
     return folder
 
@@ -249,14 +252,14 @@ def score_run(
     scoring: JudgeScoring | None = None,
     lines: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Judge the answers of a run and write verdicts, outcomes and checks beside them.
+    """Score the answers of a run and write correctness labels, outcomes and checks to its folder.
 
-    May be called again with another rule or judge: nothing is asked anew.
+    It may be called again with another rule or judge; the model under test is not prompted again.
 
     Args:
         folder: The run.
-        study: Its study; None for the one that the manifest names.
-        scoring: How to judge; None for the study's defaults.
+        study: Its study; None for the study that the manifest names.
+        scoring: How to score; None for the study's defaults.
         lines: The lines of its log, as `import_predictions` returned them; None to read the log.
 
     Returns:
@@ -264,13 +267,13 @@ def score_run(
 
     Raises:
         SourceNotFoundError: If a file of the run is missing.
-        RunError: If another process writes to the run, or judges it.
-        RunError: If the run has no answer yet, or two to one prompt.
-        DataError: If the plan was changed since it was made, or the judge decided nothing; earlier
-            verdicts are kept then.
+        RunError: If another process writes to the run, or scores it.
+        RunError: If the run has no answer yet, or two answers to one prompt.
+        DataError: If the plan was changed since it was made, or no answer could be scored; earlier
+            scores are then kept.
 
     Warns:
-        UnscoredWarning: If answers are missing or could not be judged.
+        UnscoredWarning: If answers are missing or could not be scored.
     """
     manifest = folder.read_manifest()
     study = study or study_of(folder)
@@ -286,7 +289,7 @@ def _score(
     scoring: JudgeScoring,
     lines: pd.DataFrame | None,
 ) -> pd.DataFrame:
-    """Judge, pair, check, write."""
+    """Score the answers, pair them, compute checks and write all files."""
     judge = make_judge(study, scoring, folder)
     targets, pairs = folder.read_plan()
     check_pair_columns(pairs, study.records.outcome, str(folder.pairs))
@@ -297,9 +300,9 @@ def _score(
     else:
         answered = join_answers(targets, lines.assign(prompt_key=None, group=""))
     if answered["text"].isna().all():
-        raise RunError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
+        raise RunError(f"{folder.path} contains no answer{_why_no_answer(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.records.verdict)
-    _refuse_no_verdict(verdicts, judge.name)
+    _check_any_score(verdicts, judge.name)
     try:
         outcomes = pair_outcomes(study, pairs, verdicts, model=manifest.model)
     except ColumnNotFoundError as error:
@@ -345,7 +348,7 @@ def _score(
         if repeated is not None:
             write_frame(beside.repeat_verdicts, repeated, study.records.verdict)
         beside.write_checks(checks)
-        # People say of free answers too whether these speak of the fact at all.
+        # For free answers, annotators also label whether they mention the fact.
         fill = {"is_recalled"} & study.records.verdict.model_fields.keys()
         export_labels(scoring, beside, scored.shown, kind=study.design.kind, fill=[*fill])
         study.report.export(replace(scored, folder=beside))
@@ -355,16 +358,16 @@ def _score(
 
 
 def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Tell the kinds of answers apart on each of which a judge errs in its own way.
+    """Add the kind of each answer, by which agreement with human labels is computed.
 
     Args:
         study: The study.
-        targets: What is judged.
-        pairs: What is compared.
+        targets: The targets.
+        pairs: The pairs.
 
     Returns:
-        The targets with the column `Design.kind`: where the study has none of its own, the
-        condition of each target, the first that a pair gives it, or the name of a third one.
+        The targets with the column `Design.kind`. If the targets do not have it, it is the
+        condition of each target in the first of its pairs, or the name of a third condition.
     """
     if study.design.kind in targets:
         return targets
@@ -380,7 +383,7 @@ def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.
 
 
 def _own_checks(scored: Scored, study: Study) -> dict[str, pd.DataFrame]:
-    """Hold a judge against the study's rule and against people; add the study's own checks."""
+    """Compare the scores with the rule of the study and human labels; add the study's checks."""
     checks: dict[str, pd.DataFrame] = {}
     kinds, ruled = scored.items[study.design.kind], scored.verdicts["rule_correct"]
     if ruled.notna().any():
@@ -399,22 +402,22 @@ def retest_flip_rate(
     stratum: str | None = None,
     cluster: str = "item",
 ) -> pd.DataFrame:
-    """Compare the verdicts on two answers to the same prompts: the noise floor.
+    """Compute the test-retest flip rate of identical prompts, which is the noise floor.
 
-    Greedy decoding is not a function of the prompt alone: reduced precision makes it depend on the
-    other prompts of the batch. A flip rate between conditions means something only above this.
+    Even greedy decoding does not depend only on the prompt: with reduced precision it also depends
+    on the other prompts of the batch. A flip rate between conditions is meaningful only above this.
 
     Args:
-        targets: What was judged, `Plan.items`.
-        first: Verdicts of the run.
-        second: Verdicts of the repetition, on some of the targets.
-        stratum: Column of the targets by which the rate is told; None for all together.
-        cluster: Column of the targets that intervals take as a whole.
+        targets: The targets, `Plan.items`.
+        first: Correctness labels of the run.
+        second: Correctness labels of the repeated prompts, for some of the targets.
+        stratum: Column of the targets by which the rate is computed; None for all together.
+        cluster: Clustering column of the targets.
 
     Returns:
-        One row a stratum: stratum, n_repeated, n_verdict_flips, flip_rate in [0, 1] with
-        `flip_rate_low` and `flip_rate_high` (95 %, clusters taken whole), and n_text_changes:
-        judged parts that differ at all. Empty when no target has both verdicts.
+        One row per stratum: stratum, n_repeated, n_verdict_flips, flip_rate in [0, 1] with
+        `flip_rate_low` and `flip_rate_high` (95 %, cluster-robust), and n_text_changes, the number
+        of scored parts whose text differs. Empty if no target has both labels.
     """
     both = second.merge(first, on="target_id", suffixes=("_2", "_1")).merge(
         targets, on="target_id", validate="many_to_one"
@@ -456,17 +459,17 @@ def align_predictions(
     """Find the prediction of each prompt.
 
     Args:
-        targets: `Plan.items`; the column question, where it is there, may name a prompt too.
+        targets: `Plan.items`; prompts are also found by the column question, if it exists.
         predictions: As for `import_predictions`.
-        reading: What becomes of prompts and blanks; None for the defaults, or those of a file.
+        reading: How prompts and blanks are handled; None for the defaults, or those of a file.
 
     Returns:
-        Text by prompt id, missing where there is none; lone surrogates are replaced.
+        Text by prompt id, missing if there is no prediction; lone surrogates are replaced.
 
     Raises:
         DataError: If a sequence has another length than the prompts, a key of a mapping is neither
             the id of a prompt nor the text of its question, or outputs begin with their prompts and
-            these are not to be cut off.
+            `reading` does not cut these off.
 
     Warns:
         UnscoredWarning: If predictions of a file belong to no prompt, or are blank.
@@ -474,7 +477,7 @@ def align_predictions(
     ids = targets["prompt_id"].drop_duplicates()
     questions: list[str | None] | None = None
     if "question" in targets:
-        # A prompt with several targets asks for more than the question of one of them.
+        # A prompt with several targets contains more than the question of one of them.
         is_alone = ~targets["prompt_id"].duplicated(keep=False)
         alone = targets["question"].astype(object).where(is_alone, None)
         questions = alone.loc[ids.index].tolist()
@@ -504,14 +507,14 @@ def named_texts(
     *,
     in_order: bool,
 ) -> Mapping[str, str | None] | Sequence[str | None] | Predictions:
-    """Bring predictions under the names of their prompts.
+    """Index predictions by the ids of their prompts.
 
     Args:
         predictions: Mapping from id to text, or from the text of a question; path of a file, data
             frame, `datasets.Dataset` or rows as dictionaries, which `read_predictions` reads; or
-            texts alone. Whole numbers are ids too.
+            texts without ids. Ids may be integers.
         reading: How rows are read.
-        in_order: Whether texts alone are in the order of the prompts.
+        in_order: Whether texts without ids are in the order of the prompts.
 
     Returns:
         Text by id or question; the texts, if they are in order; or the rows.
@@ -519,8 +522,8 @@ def named_texts(
     Raises:
         TypeError: If the predictions or a text are of another type.
         ValueError: If `in_order` is set for predictions with ids.
-        DataError: If an id occurs twice, or texts alone are not confirmed by `in_order`.
-        ColumnNotFoundError: If no column, or more than one, is that of the ids or of the texts.
+        DataError: If an id occurs twice, or texts without ids are not confirmed by `in_order`.
+        ColumnNotFoundError: If no column, or more than one, can contain the ids or the texts.
     """
     is_table = isinstance(predictions, str | os.PathLike) or any(
         hasattr(predictions, name) for name in ("to_pandas", "with_format", "iloc")
@@ -535,7 +538,7 @@ def named_texts(
             return _checked_texts(predictions) if in_order else _refuse_order(len(predictions))
     if in_order:
         raise ValueError(
-            "in_order=True is for texts alone, and these predictions have ids; omit it"
+            "in_order=True is for texts without ids, and these predictions have ids; omit it"
         )
     if not isinstance(predictions, Mapping):
         return read_predictions(predictions, reading)
@@ -548,34 +551,35 @@ def named_texts(
 
 
 def _as_name(name: object) -> str:
-    """Read an id; whole numbers of NumPy are ids as well."""
+    """Read an id; integers of NumPy are also ids."""
     name = name.item() if hasattr(name, "item") else name
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise TypeError(
-            f"the id of a prediction is text or a whole number, got {shown(name)}; fill it in or "
+            f"the id of a prediction must be text or an integer, got {shown(name)}; fill it in or "
             "drop the row"
         )
     return str(name)
 
 
 def _checked_texts(texts: Iterable[object]) -> list[str | None]:
-    """Accept text and None alone."""
+    """Raise an error if a prediction is neither text nor None."""
     texts = [None if isinstance(text, float) and text != text else text for text in texts]
     strange = next((text for text in texts if not isinstance(text, str | None)), None)
     if strange is not None:
         raise TypeError(
-            f"a prediction is text or None, got {type(strange).__name__} ({str(strange)[:60]}); "
+            f"a prediction must be text or None, got {type(strange).__name__} "
+            f"({str(strange)[:60]}); "
             "pass one text per prompt"
         )
     return texts  # type: ignore[return-value]
 
 
 def _refuse_order(n_texts: int) -> NoReturn:
-    """Refuse texts that do not name their prompts."""
+    """Raise an error for texts without the ids of their prompts."""
     raise DataError(
-        f"{n_texts:,} texts do not name the prompts that they belong to; pass a mapping from id to "
-        "text, or rows with the columns id and prediction; or pass in_order=True if the texts are "
-        "in the order of the prompts"
+        f"{n_texts:,} texts without the ids of their prompts; pass a mapping from id to text, or "
+        "rows with the columns id and prediction; or pass in_order=True if the texts are in the "
+        "order of the prompts"
     )
 
 
@@ -583,8 +587,8 @@ def _by_name(
     ids: "pd.Series[str]", questions: list[str | None] | None, predictions: Mapping[str, str | None]
 ) -> list[str | None]:
     """Find the prediction of each prompt in a mapping from id or question."""
-    asked = zip(ids, questions or repeat(None), strict=False)
-    found = [[key for key in names if key is not None and key in predictions] for names in asked]
+    names_of = zip(ids, questions or repeat(None), strict=False)
+    found = [[key for key in names if key is not None and key in predictions] for names in names_of]
     known = set(chain.from_iterable(found))
     foreign = [key for key in predictions if key not in known]
     if foreign or not predictions:
@@ -603,23 +607,23 @@ def _by_name(
 
 
 def _writable(text: str | None) -> str | None:
-    """Replace what no file in UTF-8 can hold."""
+    """Replace characters that UTF-8 cannot encode."""
     return text if text is None or text.isascii() else replace_surrogates(text)
 
 
 def _digest(texts: pd.Series) -> str:
-    """Name the content of predictions by SHA-256."""
+    """Compute the SHA-256 of predictions."""
     hashed = pd.util.hash_pandas_object(texts.fillna("\x00"), index=True)
     return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
 
 
 def answered_targets(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) -> pd.DataFrame:
-    """Put the answers beside the targets; prompts of equal content share one.
+    """Join the answers to the targets; prompts of equal content share an answer.
 
     Args:
         folder: The run.
-        targets: What is judged, with group and prompt_key, as `RunFolder.read_plan` gives them.
-        repeat: Whether the answers of the second time.
+        targets: The targets with group and prompt_key, as returned by `RunFolder.read_plan`.
+        repeat: Whether to use the answers to the repeated prompts.
 
     Returns:
         The targets with the columns `ANSWER_FIELDS`; see `join_answers`.
@@ -628,13 +632,13 @@ def answered_targets(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) 
 
 
 def _cluster(study: Study, targets: pd.DataFrame) -> str:
-    """Name the column of clusters of the targets: the study's cluster where it is known."""
+    """Return the clustering column of the targets: that of the study, if it has no gaps."""
     first = next(iter(study.design.clusters))
     return first if first in targets and targets[first].notna().all() else "item"
 
 
 def _agreement(answered: pd.DataFrame, scoring: Settings) -> dict[str, pd.DataFrame]:
-    """Compare the verdicts of all rules, where the scoring is by a rule and asks for it."""
+    """Compare the correctness labels of all rules, if the scoring is by a rule and `agreement`."""
     if not isinstance(scoring, RuleScoring) or not scoring.agreement:
         return {}
     texts = answered["text"].tolist()
@@ -652,7 +656,7 @@ def _agreement(answered: pd.DataFrame, scoring: Settings) -> dict[str, pd.DataFr
 def _log_odds(
     scored: Scored, pairs: pd.DataFrame, manifest: RunManifest, study: Study
 ) -> dict[str, pd.DataFrame]:
-    """Compare the log-odds of references, where answers were chosen among options of facts."""
+    """Compare the log-odds of references, if answers were chosen among options of facts."""
     settings = manifest.settings
     if settings.get("read", "generate") == "generate" or "option_score" not in settings:
         return {}
@@ -668,7 +672,7 @@ def _log_odds(
 
 
 def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
-    """Count the replies that hold reasoning, or no answer for another reason than an error."""
+    """Count replies with reasoning, and replies without an answer for other reasons than errors."""
     replies = answered.drop_duplicates(["prompt_key", "group"])
     replies = replies[replies["finish_reason"].notna()]
     counts = count_replies(replies)
@@ -684,14 +688,14 @@ def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
 def _cut_answers(
     answered: pd.DataFrame, verdicts: pd.DataFrame, model: str
 ) -> dict[str, pd.DataFrame]:
-    """Count wrong answers that end at the limit of tokens within an accepted answer."""
+    """Count incorrect answers that end at the limit of tokens within an accepted answer."""
     if "references" not in answered:
         return {}
     is_wrong = verdicts["correct"].eq(False).fillna(False).to_numpy(bool)
     is_cut = answered["finish_reason"].eq("length").to_numpy(bool) & is_wrong
     n_cut = 0
     for text, accepted in answered.loc[is_cut, ["text", "references"]].itertuples(index=False):
-        # A letter of several tokens may be cut too; what goes on in another line is whole.
+        # A letter of several tokens may also be cut; an answer with a second line is complete.
         answer = text.strip().rstrip("\ufffd").casefold() if isinstance(text, str) else ""
         if answer and "\n" not in answer:
             n_cut += any(
@@ -701,8 +705,8 @@ def _cut_answers(
     return {"cut_answers": pd.DataFrame([row])} if n_cut else {}
 
 
-def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
-    """Quote the first error of a run without an answer, and say what helps."""
+def _why_no_answer(folder: RunFolder, answered: pd.DataFrame) -> str:
+    """Quote the first error of a run without an answer, and give a remedy."""
     groups = answered["group"].unique()
     if not any((log := folder.log(group)).is_file() for group in groups):
         return f": its log {log.name} is missing; restore it, or {folder.rerun_hint()}"
@@ -710,35 +714,34 @@ def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
     reason = "" if errors.empty else f", only errors such as {shown(errors.iloc[0], 300)}"
     if answered["finish_reason"].isin([None, "error"]).any():
         return (
-            f"{reason}; mend what stood in the way, and give the command of the run again: it asks "
-            "every prompt that has no answer"
+            f"{reason}; fix the cause and repeat the command of the run, which sends every prompt "
+            "that has no answer"
         )
     return (
-        f"{reason}. The replies are there, so the same command asks nothing again: ask another "
-        "model, or with other settings, into another `out`"
+        f"{reason}. All prompts have replies, so the same command sends none again; run another "
+        "model, or other settings, with another `out`"
     )
 
 
-def _refuse_no_verdict(verdicts: pd.DataFrame, judge: str) -> None:
-    """Refuse to put nothing in the place of earlier verdicts."""
+def _check_any_score(verdicts: pd.DataFrame, judge: str) -> None:
+    """Raise an error instead of replacing earlier scores by missing ones only."""
     if verdicts["correct"].isna().all():
         raise DataError(
-            f"judge {judge!r} decided none of {len(verdicts)} facts, the first because "
-            f"{verdicts['reason'].iloc[0]}; mend that and score again: what was judged before is "
-            "kept"
+            f"{judge!r} scored none of {len(verdicts)} facts, the first because "
+            f"{verdicts['reason'].iloc[0]}; fix this and score again. Earlier scores are kept"
         )
 
 
 def warn_unscored(verdicts: pd.DataFrame) -> None:
-    """Say how many targets have no verdict, and why."""
+    """Warn about targets without a score, with the reasons."""
     reasons = verdicts["reason"].dropna()
     if reasons.empty:
         return
     counts = reasons.str.split(":").str[0].value_counts(sort=False)
     counted = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
     warnings.warn(
-        f"{len(reasons)} of {len(verdicts)} answers have no verdict: {counted}; their pairs are "
-        f"left out of the tables; the first: {reasons.iloc[0]}",
+        f"{len(reasons)} of {len(verdicts)} answers have no score: {counted}; their pairs are "
+        f"excluded from the tables; the first: {reasons.iloc[0]}",
         UnscoredWarning,
         stacklevel=4,
     )

@@ -1,7 +1,6 @@
-"""The settings records that all studies share: data, prompts, judges and reports.
+"""Settings records that all studies share: data, prompts, scoring and reports.
 
-Settings modules import pydantic and nothing that computes, so that the options of a command are
-printed without loading it.
+Settings modules import only pydantic and no code that computes, so that `--help` is fast.
 """
 
 from abc import ABC, abstractmethod
@@ -34,10 +33,10 @@ RecordT = TypeVar("RecordT", bound=Settings)
 
 
 class SourceSettings(Settings):
-    """Where the rows come from."""
+    """Source of the rows."""
 
     source: str
-    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
+    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the bundled rows."""
 
     revision: str | None = None
     """Commit, tag or branch of the data."""
@@ -46,38 +45,39 @@ class SourceSettings(Settings):
     """Split of the data."""
 
     column: Mapping[str, str] = Field(default_factory=dict)
-    """Column of a field, as FIELD=COLUMN, where the source uses a name of its own."""
+    """Column of a field, as FIELD=COLUMN, if the source uses another name."""
 
 
 class StudySettings(Settings):
-    """How a study asks."""
+    """How a study prompts the model."""
 
     options_are_spellings: ClassVar[bool] = False
     """Whether options that differ only in letter case and outer spaces are one answer."""
 
     seed: int = 0
-    """Seed of every choice, that of the repeated sample among them."""
+    """Random seed (also used for the repeated sample)."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Ask only so many facts, each under both conditions."""
+    """Maximum number of facts, each prompted under both conditions."""
 
     repeat: int = Field(default=200, ge=0)
-    """Prompts of each group asked a second time, for the noise floor; 0 for none."""
+    """Number of prompts per group that are sent twice, for the test-retest flip rate (noise floor);
+    0 to omit it."""
 
     max_reasoning_tokens: int | None = Field(default=None, ge=1)
-    """Longest reasoning before an answer, in tokens, for reasoning models; without, reasoning and
-    answer share the limit of the answer."""
+    """Maximum number of reasoning tokens before an answer, for reasoning models; if unset,
+    reasoning and answer share the limit of the answer."""
 
     reasoning_tags: Rare[Items[str] | None] = None
-    """Opening and closing tag between which a model thinks, where they are not among the known."""
+    """Opening and closing tag of the reasoning, if they are not among the known tags."""
 
     reasoning_opened: Rare[bool | None] = None
-    """Whether every prompt ends within reasoning, so that an answer begins behind a closing tag; by
-    default as the chat template says."""
+    """Whether every prompt ends within reasoning, so that an answer begins after a closing tag; by
+    default determined from the chat template."""
 
     @model_validator(mode="after")
     def _has_pairs(self) -> "StudySettings":
-        """Refuse an opening tag without a closing one."""
+        """Raise an error if an opening tag has no closing tag."""
         if self.reasoning_tags is not None:
             from surface_consistency.models.reasoning import reasoning_tags
 
@@ -85,13 +85,13 @@ class StudySettings(Settings):
         return self
 
     def with_reasoning(self, params: "GenerationParams") -> "GenerationParams":
-        """Add what these settings say of reasoning to how a group of prompts is decoded.
+        """Add the reasoning settings to the decoding parameters of a group of prompts.
 
         Args:
-            params: The decoding; what it says of reasoning itself stays.
+            params: Decoding parameters; reasoning parameters that are already set are kept.
 
         Returns:
-            The decoding of a run.
+            Decoding parameters of a run.
         """
         names = ("max_reasoning_tokens", "reasoning_tags", "reasoning_opened")
         return params.model_copy(
@@ -102,10 +102,10 @@ class StudySettings(Settings):
         """Return these settings for a command that writes to a folder.
 
         Args:
-            out: Folder of all runs of the command, for studies that keep something for all models.
+            out: Folder of all runs of the command, for studies that store files for all models.
 
         Returns:
-            The settings; by default these.
+            The settings; by default unchanged.
         """
         return self
 
@@ -119,27 +119,27 @@ class StudySettings(Settings):
 
 
 class OptionSettings(StudySettings):
-    """How a study asks that can read answers from the probabilities of options too."""
+    """How a study prompts the model if it can also read answers from option probabilities."""
 
     read: Literal["generate", "log-odds", "multiple-choice"] = "generate"
-    """Whether the model writes its answer, or chooses among the reference and those of other facts:
-    the most probable one (multiple-choice), or none unless it is more probable than all others
-    together (log-odds)."""
+    """How the answer is read: the model writes it (generate), or it is chosen among the reference
+    and references of other facts: the most probable option (multiple-choice), or the option that is
+    more probable than all others together, else no option (log-odds)."""
 
     options: Rare[int] = Field(default=4, ge=2)
-    """Options of each fact where answers are not written, the reference among them."""
+    """Number of options per fact, including the reference, if answers are not written."""
 
     option_score: Rare[OptionScore] = "sum"
-    """How options are compared: by the sum of their tokens' log-probabilities, or by its mean per
-    token or per character."""
+    """How options are compared: by the sum of the log-probabilities of their tokens, or by its mean
+    per token or per character."""
 
 
 class PaperSettings(Settings):
-    """Settings of which a paper states some; `published.toml` in their package has the values."""
+    """Settings some of which a paper states; `published.toml` in their package has the values."""
 
     as_published: bool = False
-    """Use the paper's value of every setting that it states; of a study these include prompts,
-    decoding, judge and weights. Another value of such a setting is refused."""
+    """Use the paper's value of every setting that it states; for a study these include prompts,
+    decoding, judge and weights. Another value of such a setting is an error."""
 
     @classmethod
     def protocols(cls) -> tuple[str | None, ...]:
@@ -153,30 +153,30 @@ class PaperSettings(Settings):
 
     @classmethod
     def paper(cls, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Read what the paper states.
+        """Read the settings that the paper states.
 
         Args:
-            settings: Settings by name, with the `protocol` of a study that has several.
+            settings: Settings by name, with the `protocol` if the study has several.
 
         Returns:
             See `engine.published.read_published`.
         """
         known, chosen = cls.protocols(), settings.get("protocol")
-        # An unknown protocol is refused by its field.
+        # The field rejects an unknown protocol.
         protocol = chosen if chosen in known else known[0]
         return read_published(cls.__module__.rpartition(".")[0], protocol)
 
     @model_validator(mode="before")
     @classmethod
     def _set_as_published(cls, given: object) -> object:
-        """Set what the paper states, where nothing else is given."""
+        """Set the values that the paper states, unless another value is given."""
         if isinstance(given, Mapping) and str(given.get("as_published")).lower() == "true":
             return {**values_of(cls, cls.paper(given)["settings"]), **given}
         return given
 
     @model_validator(mode="after")
     def _is_as_published(self) -> Self:
-        """Refuse what contradicts the paper."""
+        """Raise an error if a value contradicts the paper."""
         if self.as_published:
             chosen = {name: getattr(self, name) for name in type(self).model_fields}
             published = values_of(type(self), self.paper(chosen)["settings"])
@@ -185,35 +185,35 @@ class PaperSettings(Settings):
 
 
 class PublishedSettings(PaperSettings, StudySettings):
-    """How a study asks that implements a paper."""
+    """How a study that implements a paper prompts the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideModel:
-    """Who is asked, as settings name it: `<prefix>_model`, `<prefix>_runner`, `<prefix>_option`."""
+    """A further model, set by `<prefix>_model`, `<prefix>_runner` and `<prefix>_option`."""
 
     prefix: str
-    """What the names of its settings begin with, such as "judge"."""
+    """Prefix of the names of its settings, such as "judge"."""
 
     model: str | None
-    """Hub id, folder or server's id; None for runners without a model."""
+    """Hub id, folder or id on the server; None for runners without a model."""
 
     runner: str = "openai"
     """Name of its runner."""
 
     option: Mapping[str, str] = field(default_factory=dict)
-    """Keyword arguments of the runner, their values JSON or text."""
+    """Keyword arguments of the runner; values are JSON or text."""
 
     label: str | None = None
-    """Name of the model in tables; None for that of the model, or of the runner."""
+    """Name of the model in tables; None for the name of the model or of the runner."""
 
     @classmethod
     def of(cls, settings: BaseModel, prefix: str) -> "SideModel":
-        """Read off settings who is asked.
+        """Read a further model from settings.
 
         Args:
             settings: The settings, with fields that begin with the prefix.
-            prefix: The beginning, such as "judge".
+            prefix: The prefix, such as "judge".
 
         Returns:
             The model.
@@ -226,7 +226,7 @@ class SideModel:
 
     @property
     def lacks_model(self) -> bool:
-        """Whether the runner needs a model and none is named."""
+        """Whether the runner needs a model and no model is named."""
         return self.model is None and self.runner in _NEED_A_MODEL
 
     def load(self) -> "Runner":
@@ -237,7 +237,7 @@ class SideModel:
 
         Raises:
             RunnerError: If it cannot be loaded.
-            RecordError: If an option is JSON beyond bounds.
+            RecordError: If the JSON of an option exceeds the limits.
         """
         return load_runner(self.runner, model=self.model, options=self.options)
 
@@ -249,7 +249,7 @@ class SideModel:
             settings: The settings.
 
         Returns:
-            Those of all prefixes.
+            The models of all prefixes.
         """
         runners = [name for name in type(settings).model_fields if name.endswith("_runner")]
         sides = [cls.of(settings, name.removesuffix("_runner")) for name in runners]
@@ -264,66 +264,66 @@ class SideModel:
         """Name the model in tables and logs.
 
         Args:
-            runner: What `load` returned.
+            runner: The runner that `load` returned.
 
         Returns:
-            The label, else the model, else the runner's name.
+            The label, else the model, else the name of the runner.
         """
         return self.label or self.model or runner.name
 
 
 class JudgeScoring(Settings):
-    """How answers are judged: by rule, by a model, or by people."""
+    """How answers are scored: by a rule, by an LLM judge, or by human labels."""
 
     judge: Literal["rule", "llm", "human"] = "rule"
-    """Who judges: the study's own rule, a model, or labels of people; llm where `judge_model` is
-    given. Another judge than the rule is held against it."""
+    """How answers are scored: by the rule of the study, an LLM judge, or human labels; llm if
+    `judge_model` is given. An LLM judge and human labels are also compared with the rule."""
 
     judge_model: str | None = None
-    """Model of `judge=llm`: a hub id, folder or server's id."""
+    """Model of `judge=llm`: a hub id, a folder, or the id on a server."""
 
     judge_label: Rare[str | None] = None
-    """Name of the judging model in tables; that of `judge_model` by default."""
+    """Name of the LLM judge in tables; `judge_model` by default."""
 
     judge_runner: Rare[RunnerName] = "openai"
     """Runner of `judge=llm`; openai reads OPENAI_BASE_URL."""
 
     judge_option: Mapping[str, str] = Field(default_factory=dict)
-    """Keyword argument of the judge's runner, its value JSON or text."""
+    """Keyword argument of the runner of the LLM judge; its value is JSON or text."""
 
     judge_max_new_tokens: Rare[int] = Field(default=64, ge=1)
-    """Longest reply of the judge, in tokens."""
+    """Maximum number of tokens of a reply of the LLM judge."""
 
     judge_max_reasoning_tokens: Rare[int | None] = Field(default=None, ge=1)
-    """Longest reasoning of the judge before its reply, in tokens, for models that think; without,
-    both share `judge_max_new_tokens`."""
+    """Maximum number of reasoning tokens of the LLM judge before its reply, for reasoning models;
+    if unset, both share `judge_max_new_tokens`."""
 
     labels: Path | None = None
-    """CSV file of labels: the verdicts of `judge=human`; any other judge is held against them, and
-    its errors are taken out of the scores."""
+    """CSV file of human labels. With `judge=human` they are the correctness labels (0/1); otherwise
+    the rule or LLM judge is validated against them, and the scores are corrected for its errors."""
 
     labelling_sheet: Path | None = None
-    """CSV file to write, of answers drawn at random, for people to label."""
+    """CSV file to write with randomly drawn answers for human annotators."""
 
     labelling_sample: Rare[int] = Field(default=50, ge=1)
-    """Answers of each kind (condition, form of query, state of the store) in `labelling_sheet`."""
+    """Answers per kind (condition, form of query, state of the store) in `labelling_sheet`."""
 
     labelling_seed: Rare[int] = 0
-    """Seed of the draw of `labelling_sheet`."""
+    """Random seed of `labelling_sheet`."""
 
     def resolved(self, settings: Mapping[str, Any]) -> Self:
-        """Complete how answers are judged by how they are asked.
+        """Complete the scoring by the settings with which the prompts were made.
 
         Args:
-            settings: The study's settings, as the manifest holds them.
+            settings: The settings of the study, as stored in the manifest.
 
         Returns:
-            The scoring; this one by default.
+            The scoring; by default unchanged.
         """
         return self
 
     def model_judge(self) -> "tuple[type[LLMJudge], str]":
-        """Return the class of judge that asks a model, and the words in which it asks."""
+        """Return the class of the LLM judge and the name of its prompts."""
         from surface_consistency.engine.judging.judges import LLMJudge
         from surface_consistency.engine.judging.prompts import OWN_WORDS
 
@@ -332,32 +332,32 @@ class JudgeScoring(Settings):
     @model_validator(mode="before")
     @classmethod
     def _named_model_judges(cls, given: object) -> object:
-        """Let the model that is named judge, unless another judge is."""
+        """Set `judge=llm` if a model is named and `judge` is not given."""
         if isinstance(given, Mapping) and given.get("judge_model") is not None:
             return {"judge": "llm", **given}
         return given
 
     @model_validator(mode="after")
-    def _is_whole(self) -> "JudgeScoring":
-        """Refuse a judge that cannot judge, before anything is asked."""
+    def _is_complete(self) -> "JudgeScoring":
+        """Raise an error if labels or the LLM judge are not given, before any prompt is sent."""
         if self.judge == "human" and self.labels is None:
             raise ValueError("`judge=human` needs `labels`, a CSV file of labels")
         if self.judge == "llm" and SideModel.of(self, "judge").lacks_model:
-            raise ValueError("`judge=llm` needs `judge_model`, the model that judges")
+            raise ValueError("`judge=llm` needs `judge_model`, the model of the LLM judge")
         return self
 
 
 def check_rule(name: str) -> str:
-    """Refuse a name of no matching rule, before anything is asked.
+    """Raise an error if a matching rule does not exist, before any prompt is sent.
 
     Args:
-        name: As for `matching.rules.resolve_rule`.
+        name: Name as for `matching.rules.resolve_rule`.
 
     Returns:
-        The same.
+        The name.
 
     Raises:
-        ValueError: If there is no such rule, or what is named is none.
+        ValueError: If there is no such rule, or the named object is not a rule.
         MissingDependencyError: If the rule needs a library that is not installed.
     """
     from surface_consistency.matching.rules import resolve_rule
@@ -370,24 +370,24 @@ def check_rule(name: str) -> str:
 
 
 class RuleScoring(JudgeScoring):
-    """How answers are judged: by a matching rule, a model, or people."""
+    """How answers are scored: by a matching rule, an LLM judge, or human labels."""
 
     rule: Annotated[str, AfterValidator(check_rule)] = "popqa"
-    """Matching rule: a name of `matching.RULES` ("segmented" where words have no spaces between
-    them), or one of another package as package:name."""
+    """Matching rule: a name of `matching.RULES` ("segmented" for scripts without spaces between
+    words), or a rule of another package as package:name."""
 
     fold_accents: bool = False
     """Ignore the accents of Latin and Greek letters: "Zurich" is "Zürich"."""
 
     region: Rare[AnswerSpan] = "first_line"
-    """Judged part of the output; first_text_line passes over blank lines before the answer."""
+    """Scored part of the output; first_text_line skips blank lines before the answer."""
 
     agreement: Rare[bool] = True
-    """Whether the verdicts of all rules, and on both parts of the output, are compared."""
+    """Compare the correctness labels of all rules, and those of both parts of the output."""
 
 
 def _check_margin(margin: float | None) -> float | None:
-    """Refuse a margin of 0, of which nothing is within, and one as wide as the scale."""
+    """Reject a margin of 0, which contains no value, and a margin as wide as the scale."""
     if margin is None or 0.0 < margin < 1.0:
         return margin
     raise ValueError(f"must be above 0 and below 1, as 0.05 for 5 points; got {margin!r}")
@@ -397,27 +397,29 @@ class ReportSettings(Settings):
     """How tables and page are computed."""
 
     cluster: str | None = None
-    """What intervals take as a whole: a column of the outcomes; the study's by default."""
+    """Clustering column of intervals and tests: a column of the outcomes; by default that of the
+    study."""
 
     confidence: Rare[float] = Field(default=0.95, gt=0, lt=1)
-    """Level of the intervals and tests of the report; those of `score`, such as the noise floor
-    and the agreement with labels, have level 0.95."""
+    """Confidence level of the intervals and tests of the report; those of `score`, such as the
+    noise floor and the agreement with labels, have level 0.95."""
 
     resamples: Rare[int] = Field(default=10_000, ge=1)
-    """Draws of intervals that need draws, such as those of corrected scores."""
+    """Number of bootstrap resamples, for intervals that need them, such as those of corrected
+    scores."""
 
     seed: Rare[int] = 0
-    """Seed of these draws; in a command that runs a study, its seed."""
+    """Random seed of the resamples; in a command that runs a study, the seed of the study."""
 
     margin: Annotated[float | None, AfterValidator(_check_margin)] = None
     """Equivalence margin of two rates, a fraction above 0 and below 1, such as 0.05 for 5 points;
-    equivalence is then tested too."""
+    if given, equivalence is also tested."""
 
     answers: Rare[int] = Field(default=500, ge=0)
-    """Pairs of each model whose answers stand on the page."""
+    """Maximum number of pairs per model whose answers are shown on the page."""
 
     page: bool = True
-    """Whether the page is written, or the tables alone."""
+    """Write the page, not only the tables."""
 
 
 class ToyModelSettings(Settings, ABC):
@@ -436,7 +438,7 @@ class ToyModelSettings(Settings, ABC):
 
         Args:
             data: The data of the study.
-            settings: How the study asks.
+            settings: The settings of the study.
             out: Folder of the model.
             options: Options of its runner.
 
@@ -450,33 +452,33 @@ class StudyRecords:
     """The settings, the default runner and the records of results of a study."""
 
     source: type[Settings] = SourceSettings
-    """Where the data come from: the argument of `Study.load`."""
+    """Source of the data: the argument of `Study.load`."""
 
     settings: type[StudySettings] = StudySettings
     """How prompts are made and sent: options, entries of the manifest and documentation."""
 
     scoring: type[JudgeScoring] = RuleScoring
-    """How answers are scored; may be chosen again for a finished run."""
+    """How answers are scored; a finished run can be scored again with other settings."""
 
     toy_model: type[ToyModelSettings] | None = None
     """How its toy model is trained; None for a study without one."""
 
     runner: str = "transformers"
-    """Name of the runner that is used unless another is named."""
+    """Name of the default runner."""
 
     verdict: type[Verdict] = Verdict
-    """The record of a judgement."""
+    """The record of a correctness label."""
 
     outcome: type[PairedOutcome] = PairedOutcome
     """The record of a pair: its fields are the columns of the outcomes frame."""
 
     summary: str = ""
-    """The study in one line; `study_records` takes it from the docstring of the study."""
+    """Description of the study in one line, which `study_records` takes from its docstring."""
 
     def published(
         self, settings: Mapping[str, Any], table: str, record: type[BaseModel]
     ) -> dict[str, Any]:
-        """Look up what a run that is as published has in another record than its settings.
+        """Look up the published values of another record than the settings of the study.
 
         Args:
             settings: The study's settings, as the manifest contains them.
@@ -484,7 +486,7 @@ class StudyRecords:
             record: The record.
 
         Returns:
-            Values by field; none if the run is not as published.
+            Values by field; empty if the run is not as published.
         """
         if not settings.get("as_published") or not issubclass(self.settings, PublishedSettings):
             return {}
@@ -493,13 +495,13 @@ class StudyRecords:
     def as_published(
         self, given: RecordT, table: str, settings: Mapping[str, Any], *, is_new_run: bool = True
     ) -> RecordT:
-        """Set what the paper states in another record than the settings, if these are as published.
+        """Set the paper's values in another record than the settings, if these are as published.
 
         Args:
             given: The record.
             table: As for `published`.
             settings: As for `published`.
-            is_new_run: Whether other values are refused; a finished run can be judged otherwise.
+            is_new_run: Whether other values are an error; a finished run can be scored otherwise.
 
         Returns:
             The record.
@@ -518,32 +520,32 @@ class StudyRecords:
     def judged(
         self, scoring: JudgeScoring, settings: Mapping[str, Any], *, is_new_run: bool = False
     ) -> JudgeScoring:
-        """Complete how answers are judged by how they are asked, as published where that is so.
+        """Complete the scoring by the settings of the study, as published if these are.
 
         Args:
             scoring: An instance of `scoring`.
             settings: The study's settings, as the manifest contains them.
-            is_new_run: Whether the run is about to be asked, rather than judged again.
+            is_new_run: Whether a new run starts, rather than a finished run being scored again.
 
         Returns:
             The scoring.
 
         Raises:
-            ValueError: If a new run would be judged otherwise than its settings say.
+            ValueError: If the scoring of a new run contradicts its settings.
         """
-        whole = self.as_published(scoring, "scoring", settings, is_new_run=is_new_run)
-        return whole.resolved(settings)
+        published = self.as_published(scoring, "scoring", settings, is_new_run=is_new_run)
+        return published.resolved(settings)
 
 
 def study_records(name: str) -> StudyRecords:
-    """Find the settings records of a study; a study of this package is not loaded for that.
+    """Find the settings records of a study without loading a study of this package.
 
     Args:
         name: The study, as for `engine.study.find_study`.
 
     Returns:
         `RECORDS` of the module `settings` of a study of this package, with the general records of
-        verdicts and outcomes; the records of the study itself for one of another package.
+        correctness labels and outcomes; for a study of another package, the records of the study.
 
     Raises:
         PluginError: If there is no such study, or it cannot be loaded.
@@ -551,7 +553,7 @@ def study_records(name: str) -> StudyRecords:
     try:
         own = STUDIES.own_source(name)
     except PluginError:
-        own = None  # `find_study` says why.
+        own = None  # `find_study` raises the error.
     if own is not None:
         module, summary = own
         records: StudyRecords = import_module(f"{module.rpartition('.')[0]}.settings").RECORDS

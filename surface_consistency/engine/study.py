@@ -1,8 +1,8 @@
-"""What a study is: what differs between the two conditions, and nothing of how runs are made.
+"""Base classes of studies and analyses, and the functions that find and check them.
 
-The engine (`run`, `score`, `report`) owns the run folder, resume, asking, the
-repeated sample, scoring, tables on disk and the page. A study is a class that says what is asked,
-what is judged and what is compared; it is found by an entry point of the group
+The engine (`run`, `score`, `report`) handles the run folder, resuming, prompting, the repeated
+sample, scoring, tables on disk and the page. A study is a class that defines the prompts, the items
+to score and the pairs to compare. It is found by an entry point of the group
 `surface_consistency.studies`.
 """
 
@@ -56,7 +56,7 @@ _CONDITIONS: Final = ("first_condition", "second_condition")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scored:
-    """A run with its verdicts, for the checks and exports of a study."""
+    """A scored run, for the checks and exports of a study."""
 
     folder: RunFolder
     """The run folder."""
@@ -65,52 +65,51 @@ class Scored:
     """Label of the model."""
 
     items: pd.DataFrame
-    """What was judged: `Plan.items` with group, prompt_key and the answers' `ANSWER_FIELDS`."""
+    """The scored items: `Plan.items` with group, prompt_key and the answers' `ANSWER_FIELDS`."""
 
     verdicts: pd.DataFrame
-    """Verdicts, row by row those of `targets`."""
+    """Correctness labels, in the order of `items`."""
 
     outcomes: pd.DataFrame
     """The outcomes frame."""
 
     scoring: Any
-    """How it was judged: an instance of the study's record of scoring."""
+    """How it was scored: an instance of the scoring record of the study."""
 
     @property
     def labels(self) -> Path | None:
-        """Labels of people with which the judge is compared; None without labels."""
+        """File of human labels with which the scores are compared; None without labels."""
         path: Path = self.scoring.labels or self.folder.labels
         return path if path.is_file() and self.scoring.judge != "human" else None
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The targets with the judged part of each answer as text, as people and models see it."""
+        """The items with the scored part of each answer as text, as annotators and LLMs see it."""
         return judges.shown_answers(self.items, self.verdicts["prediction"])
 
 
 class Study(ABC):
     """The same fact under two conditions.
 
-    A study has seven members: `name` and `design` are set, `load` and `plan` defined, and if the
-    defaults are not enough, `records` (of its settings, verdicts and pairs), `judge` and `report`
-    (its tables, the sections of its page, and other files).
+    A study has seven members: set `name` and `design`, define `load` and `plan`, and if the
+    defaults are not enough, `records` (of its settings, correctness labels and pairs), `judge` and
+    `report` (its tables, the sections of its page, and other files).
     """
 
     name: ClassVar[str]
-    """Name of the study, which is that of its entry point and its command."""
+    """Name of the study, which is also the name of its entry point and its command."""
 
     design: ClassVar[Design]
-    """How its two conditions are compared, and what tables and page call them."""
+    """How its two conditions are compared, and their names in tables and on the page."""
 
     records: ClassVar[StudyRecords] = StudyRecords()
-    """Where the data come from, how the study asks, how answers are judged, and what is recorded of
-    a verdict and of a pair."""
+    """Records of the data source, the settings, the scoring, a correctness label and a pair."""
 
     report: ClassVar[PageSpec] = PageSpec()
     """The functions that make tables, page and files; by default those of any paired study."""
 
     def __init_subclass__(cls) -> None:
-        """Refuse a record that is set on the class, where nothing would read it."""
+        """Raise an error if a record is set on the class, where it would be ignored."""
         for name in [field.name for field in fields(StudyRecords)]:
             if name in vars(cls):
                 raise TypeError(
@@ -135,39 +134,39 @@ class Study(ABC):
     @abstractmethod
     def plan(
         self,
-        data: Any,  # noqa: ANN401 - what `load` returned
+        data: Any,  # noqa: ANN401 - returned by `load`
         settings: Any,  # noqa: ANN401 - of the study's own record
         *,
         runner: Runner | None = None,
     ) -> Plan:
-        """Return what is asked, what is judged and what is compared.
+        """Return the prompts, the items to score and the pairs to compare.
 
         Args:
-            data: What `load` returned.
+            data: The data that `load` returned.
             settings: An instance of `records.settings`.
-            runner: Who will answer, for studies whose prompts depend on what fits a model; None
-                when predictions were made elsewhere.
+            runner: The model backend, for studies whose prompts depend on the context length of
+                the model; None if predictions were made elsewhere.
 
         Returns:
             The plan.
 
         Raises:
-            DataError: If nothing is left to ask.
+            DataError: If no prompt is left.
         """
 
     def judge(self, scoring: Any, folder: RunFolder | None) -> judges.Judge:  # noqa: ANN401 - own
-        """Make the judge of the study itself, with which models and people are compared.
+        """Make the default scorer of the study, with which LLM judges and labels are compared.
 
         Args:
             scoring: An instance of `records.scoring`.
-            folder: The run; None for answers that are in no run.
+            folder: The run; None for answers that do not belong to a run.
 
         Returns:
-            The judge.
+            The scorer.
         """
         if not isinstance(scoring, RuleScoring):
             raise TypeError(
-                f"{self.name} judges by {type(scoring).__name__}; define `judge` of the study"
+                f"{self.name} scores by {type(scoring).__name__}; define `judge` of the study"
             )
         rule = folded(scoring.rule, fold_accents=scoring.fold_accents)
         return judges.RuleJudge(rule or scoring.rule, region=scoring.region)
@@ -176,20 +175,20 @@ class Study(ABC):
 def pair_outcomes(
     study: Study, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str
 ) -> pd.DataFrame:
-    """Put the verdicts on each pair side by side.
+    """Join the correctness labels of both conditions of each pair.
 
     Args:
         study: The study.
         pairs: `Plan.pairs`.
-        verdicts: One row per target, columns of the study's record of a verdict.
+        verdicts: One row per target, with the columns of the label record of the study.
         model: Label of the model.
 
     Returns:
-        One row per pair, columns of the study's record of a pair: those of `pairs`; for each
-        `<name>_target` every field of the verdict as `<name>_<field>`, `correct` as
-        `<name>_correct`; and what the record derives itself (`PairedOutcome.derived`). Fields that
-        the record does not have are dropped. Conditions that `pairs` does not name are those of
-        the study.
+        One row per pair, with the columns of the outcome record of the study: those of `pairs`; for
+        each `<name>_target` every field of its label record as `<name>_<field>`, `correct` as
+        `<name>_correct`; and the derived columns of the record (`PairedOutcome.derived`). Fields
+        that the record does not have are dropped. If `pairs` does not name the conditions, they are
+        those of the study.
     """
     outcome = study.records.outcome
     pairs = pairs.reset_index(drop=True)
@@ -239,41 +238,41 @@ def outcomes_frame(study: Study, outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 class Analysis(ABC, Generic[AnalysisT]):
-    """Reads finished runs and something else, and adds tables and sections to their page.
+    """Reads finished runs and further data, and adds tables and sections to their page.
 
-    It asks nothing. It is found by an entry point of the group `surface_consistency.analyses`.
+    It sends no prompts. It is found by an entry point of the group `surface_consistency.analyses`.
     """
 
     name: ClassVar[str]
-    """Name of the analysis, which is that of its entry point."""
+    """Name of the analysis, which is also the name of its entry point."""
 
     title: ClassVar[str]
-    """Name for people."""
+    """Heading of its section."""
 
     settings: type[AnalysisT] = Settings  # type: ignore[assignment]
-    """What it reads besides the runs, and how."""
+    """Record of its options, such as the further data that it reads."""
 
     studies: ClassVar[tuple[str, ...]] = ()
-    """Studies whose runs it reads; none named means all."""
+    """Studies whose runs it reads; empty for all studies."""
 
     caveat: ClassVar[str] = ""
-    """What a reader must know of the numbers, before them; none by default."""
+    """Limitation of the numbers, shown before them; "" by default."""
 
     figure_only: ClassVar[tuple[str, ...]] = ()
-    """Tables that the page shows as figures alone."""
+    """Tables that the page shows only as figures."""
 
     def prepare(
         self, paths: Sequence[str | os.PathLike[str]], out: Path, settings: AnalysisT
     ) -> Sequence[str | os.PathLike[str]]:
-        """Make the runs that are reported of what the user names, where these are none yet.
+        """Convert the given paths to run folders, if they are not run folders.
 
         Args:
             paths: Run folders, or files of other tools that the analysis reads.
-            out: Folder of the page, in which folders of verdicts may be made (`import_verdicts`).
+            out: Folder of the page, in which folders of labels may be made (`import_verdicts`).
             settings: An instance of `settings`.
 
         Returns:
-            The run folders that are reported; the same by default.
+            The run folders to report; by default the given paths.
         """
         return paths
 
@@ -286,31 +285,31 @@ class Analysis(ABC, Generic[AnalysisT]):
             settings: An instance of `settings`.
 
         Returns:
-            By name; a name of the study's own tables is refused.
+            Tables by name; the name of a table of the study is an error.
         """
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterable[Block]:
-        """Draw what stands before the tables.
+        """Draw the figures that are shown before the tables.
 
         Args:
             report: The runs.
-            tables: What `tables` returned.
+            tables: The tables of the analysis.
 
         Returns:
-            The figures, none by default.
+            The figures; empty by default.
         """
         return ()
 
     def sections(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Section]:
-        """Say what it adds to the page.
+        """Return the sections that it adds to the page.
 
         Args:
             report: The runs.
-            tables: What `tables` returned.
+            tables: The tables of the analysis.
 
         Returns:
-            One section with `caveat`, the figures and all tables but those of `figure_only`; none
-            where there is nothing of these.
+            One section with `caveat`, the figures and all tables except those of `figure_only`;
+            empty if there is no such content.
         """
         blocks: list[Block] = [Prose(parts=[self.caveat])] if self.caveat else []
         blocks += self.figures(report, tables)
@@ -318,34 +317,34 @@ class Analysis(ABC, Generic[AnalysisT]):
         return [Section(anchor=self.name, title=self.title, blocks=blocks)] if blocks else []
 
     def checks(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Check]:
-        """Say what a reader must know before its numbers.
+        """Return checks that limit the interpretation of its numbers.
 
         Args:
             report: The runs.
-            tables: What `tables` returned.
+            tables: The tables of the analysis.
 
         Returns:
-            Checks for the page; those to look at stand on the terminal too. None by default.
+            Checks for the page; warnings are also printed to the terminal. Empty by default.
         """
         return ()
 
     def finding(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Part]:
-        """Say what the page begins with, where that is the analysis's own.
+        """Return the finding of the analysis, which replaces that of the study.
 
         Args:
             report: The runs.
-            tables: What `tables` returned.
+            tables: The tables of the analysis.
 
         Returns:
-            The sentence in the place of the study's, whose finding then follows it where the
-            analysis did not make the runs, and the sections of the analysis come first; nothing by
-            default.
+            The first sentence of the page; empty by default. If it is given, the sections of the
+            analysis come first. The finding of the study follows it, unless the analysis made the
+            runs.
         """
         return ()
 
 
 def _take(values: pd.Series, rows: npt.NDArray[np.int64]) -> pd.Series:
-    """Take rows by number, missing where it is -1."""
+    """Take rows by number; -1 gives a missing value."""
     known = np.flatnonzero(rows >= 0)
     taken = values.take(rows[known])
     taken.index = pd.Index(known)
@@ -354,26 +353,26 @@ def _take(values: pd.Series, rows: npt.NDArray[np.int64]) -> pd.Series:
 
 def make_plan(
     study: Study,
-    data: Any,  # noqa: ANN401 - what `load` returned
+    data: Any,  # noqa: ANN401 - returned by `load`
     settings: StudySettings,
     runner: Runner | None = None,
 ) -> Plan:
-    """Let a study plan, and hold the plan to what the study declares, before anything is asked.
+    """Make the plan of a study and check it against the records of the study, before any prompt.
 
     Args:
         study: The study.
-        data: What its `load` returned.
-        settings: How to ask.
-        runner: The runner of the model, for studies whose prompts depend on what fits it.
+        data: The data that its `load` returned.
+        settings: How to prompt the model.
+        runner: The runner of the model, for studies whose prompts depend on its context length.
 
     Returns:
         The plan.
 
     Raises:
-        DataError: If nothing is left to ask, or a column of the pairs is neither a field of the
-            outcome record nor a target, or holds what its field does not allow.
-        ColumnNotFoundError: If a field of the outcome record is told by neither pairs nor verdicts.
-        PluginError: If the groupings are none.
+        DataError: If no prompt is left, a column of the pairs is neither a field of the outcome
+            record nor a target, or its field does not allow a value of it.
+        ColumnNotFoundError: If neither the pairs nor the labels have a field of the outcome record.
+        PluginError: If the groupings are invalid.
     """
     plan = study.plan(data, settings, runner=runner)
     check_pair_columns(plan.pairs, study.records.outcome)
@@ -383,7 +382,7 @@ def make_plan(
 
 
 def _check_outcomes(study: Study, plan: Plan) -> None:
-    """Lay out a pair whose answers nobody has judged yet, and so see what no row would have."""
+    """Make the outcome of a pair with empty labels, to find columns that would be missing."""
     if plan.pairs.empty:
         return
     blank = pd.DataFrame({"target_id": plan.items["target_id"][:1]})
@@ -392,14 +391,14 @@ def _check_outcomes(study: Study, plan: Plan) -> None:
         pair_outcomes(study, plan.pairs[:1], verdicts, model="model")
     except ColumnNotFoundError as error:
         raise ColumnNotFoundError(
-            f"the pairs of a plan: {error}; put it there, or give the field to the verdict record"
+            f"the pairs of a plan: {error}; add it there, or add the field to the label record"
         ) from error
     except (DataError, KeyError, TypeError, ValueError):
-        return  # What the fields hold is seen once there are verdicts.
+        return  # Values are checked when there are correctness labels.
 
 
 def label_checks(study: Study, scored: Scored, labels: Path) -> dict[str, pd.DataFrame]:
-    """Hold the judge against labels of people, and take its errors out of the scores.
+    """Validate the scores against human labels, and correct rates for errors of the scorer.
 
     Args:
         study: The study.
@@ -408,10 +407,10 @@ def label_checks(study: Study, scored: Scored, labels: Path) -> dict[str, pd.Dat
 
     Returns:
         "judge_agreement" by `Design.kind`, see `agreement_by_kind`; "corrected", see
-        `corrected_table`, empty where nothing can be corrected.
+        `corrected_table`, empty if no rate can be corrected.
 
     Raises:
-        DataError: If the labels cannot be read, are not of this run, or label nothing.
+        DataError: If the labels cannot be read, belong to another run, or are all empty.
     """
     truth = labels_by_target(scored.shown, labels)
     table = agreement_by_kind(scored.items[study.design.kind], scored.verdicts, truth)
@@ -426,21 +425,20 @@ def label_checks(study: Study, scored: Scored, labels: Path) -> dict[str, pd.Dat
 
 
 def make_judge(study: Study, scoring: JudgeScoring, folder: RunFolder) -> judges.Judge:
-    """Make the judge of a run: the study's own, or a model or people in its place.
+    """Make the scorer of a run: the rule of the study, an LLM judge, or human labels.
 
     Args:
         study: The study.
-        scoring: How answers are judged.
-        folder: The run, where a model that judges keeps its log, in a folder of its own.
+        scoring: How answers are scored.
+        folder: The run; an LLM judge writes its log to a subfolder of it.
 
     Returns:
-        The judge.
+        The scorer.
 
     Raises:
         SourceNotFoundError: If there is no file of labels.
-        DataError: If labels cannot be read or are not of this run, or the labelling sheet is there
-            already.
-        RunnerError: If the judging model cannot be loaded.
+        DataError: If labels cannot be read or belong to another run, or the labelling sheet exists.
+        RunnerError: If the LLM judge cannot be loaded.
     """
     judges.check_labelling(scoring, folder)
     own, by = study.judge(scoring, folder), judges.make_chosen_judge(scoring, folder)
@@ -465,15 +463,14 @@ def find_study(name: str) -> Study:
         The study.
 
     Raises:
-        PluginError: If there is none of that name, two packages have it, it does not import, lacks
-            a member, has another name than its entry point, a settings record that no options can
-            be made of, or groupings that are none; names the distribution.
+        PluginError: If there is no study of that name, two packages have it, it cannot be imported,
+            lacks a member, has another name than its entry point, an invalid settings record, or
+            invalid groupings; names the distribution.
     """
     if name == VERDICTS:
         raise PluginError(
-            f"no study {name!r}: a folder of it holds verdicts from elsewhere, which are judged "
-            "already and compared, not asked; use `surface-consistency compare`, or make the page "
-            "anew with `report`"
+            f"no study {name!r}: such a folder contains correctness labels from elsewhere, without "
+            "prompts; use `surface-consistency compare`, or make the page again with `report`"
         )
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
     whose = STUDIES.named(name)
@@ -489,7 +486,7 @@ def find_study(name: str) -> Study:
         raise PluginError(f"{whose}: toy_model must be a ToyModelSettings, got {toy_model!r}")
     if not issubclass(study.records.scoring, JudgeScoring):
         raise PluginError(
-            f"{whose}: scoring {study.records.scoring.__name__} lacks the options of who judges; "
+            f"{whose}: scoring {study.records.scoring.__name__} lacks the option `judge`; "
             "derive it from surface_consistency.engine.settings.JudgeScoring"
         )
     if not isinstance(study.design, Design):
@@ -511,7 +508,7 @@ def study_of(folder: RunFolder) -> Study:
         The study.
 
     Raises:
-        PluginError: As for `find_study`; a name in a file imports nothing that is not registered.
+        PluginError: As for `find_study`; only registered studies are imported.
     """
     try:
         return find_study(folder.read_manifest().study)
@@ -537,7 +534,7 @@ def find_analysis(name: str) -> Analysis:
 
 
 def _made(plugins: Plugins, spec: str, kind: type[T], members: tuple[str, ...]) -> T:
-    """Make what is registered, and hold it to its kind and its name."""
+    """Make a registered object, and check its class and its name."""
     plugin = plugins.make(spec)
     plugins.check(spec, plugin, members)
     if not isinstance(plugin, kind):
@@ -551,12 +548,12 @@ def _made(plugins: Plugins, spec: str, kind: type[T], members: tuple[str, ...]) 
     ):
         raise PluginError(
             f"{plugins.named(spec)} has the name {name!r}; entry point and {plugins.what} must "
-            "have one name, which no other has"
+            "have the same name, which must be unique"
         )
     return plugin
 
 
 def _check_record(record: object, where: str) -> None:
-    """Refuse an object that is not a settings record."""
+    """Raise an error if an object is not a settings record."""
     if not (isinstance(record, type) and issubclass(record, BaseModel)):
         raise PluginError(f"{where} must be a settings record, got {record!r}")

@@ -17,7 +17,7 @@ from surface_consistency.schemas.settings import Settings
 
 def run_sweep(
     study: Study,
-    data: Any,  # noqa: ANN401 - what `Study.load` returned
+    data: Any,  # noqa: ANN401 - returned by `Study.load`
     runner: Runner,
     out: str | os.PathLike[str],
     *,
@@ -31,18 +31,19 @@ def run_sweep(
     """Run and score the runs that settings describe: one run, or a sweep of several.
 
     Each run of a sweep has its own folder within `out`, which `sweep.json` marks; groups of prompts
-    that depend on the model alone are sent once for all runs. Called again with the same arguments,
+    that depend only on the model are sent once for all runs. Called again with the same arguments,
     a stopped sweep resumes. `report_runs` makes tables and page of the runs.
 
     Args:
         study: The study.
-        data: What its `load` returned.
+        data: The data that its `load` returned.
         runner: The model backend.
         out: Folder of the run, or of the runs.
         model: Label of the model in tables.
-        settings: How to ask; `StudySettings.variants` splits them. None for the study's defaults.
-        source: Where the data came from, for the manifests.
-        scoring: How to judge; None for the study's defaults.
+        settings: How to prompt; `StudySettings.variants` splits them. None for the defaults of the
+            study.
+        source: Source of the data, for the manifests.
+        scoring: How to score; None for the study's defaults.
         progress: Whether to show a progress bar on a terminal, or a function that receives steps.
         shard: The batches to run; a run of only some of them is not scored.
 
@@ -50,9 +51,9 @@ def run_sweep(
         The runs, one per variant.
 
     Raises:
-        RunError: If several runs should go into the folder of a single one or the other way
-            round, or a folder holds a run with other settings.
-        DataError: If nothing is left to ask.
+        RunError: If several runs would be written to the folder of a single run or the reverse, or
+            a folder contains a run with other settings.
+        DataError: If no prompt is left.
     """
     home = Path(out)
     variants = (study.records.settings() if settings is None else settings).variants()
@@ -77,7 +78,7 @@ def run_sweep(
             shard=shard,
         )
         if not folders and len(variants) > 1:
-            # The first run was accepted, so this is the sweep that goes on, longer or shorter.
+            # The first run was accepted, so this sweep resumes, with more or fewer runs.
             write_json(home / SWEEP_FILE, runs)
         if shard == WHOLE:
             score_run(folder, study=study, scoring=scoring)
@@ -86,10 +87,10 @@ def run_sweep(
 
 
 def _refuse_single_run(home: Path) -> None:
-    """Make the folder of a sweep; refuse that of a single run."""
+    """Make the folder of a sweep; raise an error if it is that of a single run."""
     if (home / "manifest.json").is_file():
         raise RunError(
-            f"{home} holds a single run, whose tables and page a sweep would replace; choose "
-            "another `out`, or settings of one run to go on with it"
+            f"{home} contains a single run, whose tables and page a sweep would replace; choose "
+            "another `out`, or settings of one run to resume it"
         )
     output_folder(home)

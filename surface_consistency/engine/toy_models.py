@@ -1,7 +1,7 @@
-"""Training of toy models: small transformers, taught from scratch what a study plants.
+"""Training of toy models: small transformers that are trained from scratch on the facts of a study.
 
-What a downloaded model has seen is unknown; what a toy model knows is set, so that a study can be
-tested against it. The `ToyModelSettings` of a study says what it is taught.
+The training data of a downloaded model are unknown. Those of a toy model are known, so that a study
+can be tested with it. The `ToyModelSettings` of a study defines the training data.
 """
 
 import hashlib
@@ -35,10 +35,10 @@ class Segment(NamedTuple):
     """A part of an example."""
 
     text: str
-    """What stands there."""
+    """The text."""
 
     is_learned: bool
-    """Whether the model learns to write it; what is not learned is only read."""
+    """Whether its tokens are training targets; otherwise they are only context."""
 
 
 TrainingExample = tuple[Segment, ...]
@@ -47,7 +47,7 @@ TrainingExample = tuple[Segment, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSettings:
-    """How a toy model is made and taught."""
+    """How a toy model is made and trained."""
 
     steps: int
     """Optimiser steps of 32 texts, 1 or more."""
@@ -56,26 +56,27 @@ class TrainingSettings:
     """Seed of the initial weights and of the order of the texts."""
 
     context: int = 512
-    """Longest text in tokens."""
+    """Maximum length of a text in tokens."""
 
     vocabulary_size: int = 2_000
-    """Most tokens of the tokenizer."""
+    """Maximum number of tokens of the tokenizer."""
 
     special_tokens: tuple[str, ...] = ()
-    """Tokens besides those of the end and of padding."""
+    """Special tokens in addition to the end and padding tokens."""
 
     chat_template: str | None = None
-    """How turns are written; None where the toy model takes plain text alone."""
+    """Chat template; None if the toy model accepts only plain text."""
 
     learning_rate: float = 4e-3
-    """Highest learning rate; it rises over the first tenth of the steps, then falls."""
+    """Maximum learning rate; it rises over the first tenth of the steps, then falls."""
 
     examples_a_text: int = 1
-    """1: each lesson is a text, ended by the token of the end, and lengths are alike in a batch.
-    More: so many examples drawn at random are one text, cut to the context and without end."""
+    """Number of examples per text. With 1, each text ends with the end token, and the texts of a
+    batch have similar lengths. With more, examples are drawn at random and joined, and the text is
+    cut to the context without an end token."""
 
     separator: str = ""
-    """What follows each lesson of a text of several; it is learned."""
+    """Text after each example in a text of several examples; it is learned."""
 
 
 def train_on_examples(
@@ -87,29 +88,29 @@ def train_on_examples(
 ) -> Path:
     """Train a Llama-shaped model of about 400,000 parameters and save it as a model folder.
 
-    Its byte-level tokenizer is trained on the segments of the examples. Training takes one thread:
-    so small a model gains nothing from a second, and loses much where cores are shared.
+    Its byte-level tokenizer is trained on the segments of the examples. Training uses one thread,
+    because a second one does not speed up so small a model and is slow on shared cores.
 
     Args:
-        examples: The training text; an example that stands there more often is seen more often.
-        folder: Where to save; made if it is not there.
-        settings: How it is made and taught.
-        vocabulary: Further strings for the tokenizer alone.
+        examples: The training text; an example that occurs more often is seen more often.
+        folder: Folder of the model; created if it does not exist.
+        settings: How it is made and trained.
+        vocabulary: Further strings for the tokenizer only.
 
     Returns:
         The folder, which `from_pretrained` reads. A model that was trained there on the same
-        examples with the same settings is kept as it is, another one is replaced.
+        examples with the same settings is kept; another model is replaced.
 
     Raises:
-        ValueError: If there are no examples, fewer than one step, or an example that is a text of
-            its own and longer than the context.
+        ValueError: If there are no examples, fewer than one step, or an example that forms a text
+            and is longer than the context.
         MissingDependencyError: If torch or transformers is not installed.
-        RunError: If the folder holds a model of other examples or settings and a run beside
+        RunError: If the folder contains a model of other examples or settings, and a run next to
             it has its answers.
-        KeyboardInterrupt: If it is stopped; says that nothing of a training is kept.
+        KeyboardInterrupt: If it is interrupted; the message states that training starts again.
     """
     if not examples:
-        raise ValueError("examples is empty; a toy model needs something to learn")
+        raise ValueError("examples is empty; a toy model needs training text")
     if settings.steps < 1:
         raise ValueError(f"steps must be 1 or more, got {settings.steps}")
     try:
@@ -128,8 +129,8 @@ def train_on_examples(
             return target
         if any(target.parent.glob("generations*.jsonl")):
             raise RunError(
-                f"{target} holds the model whose answers stand beside it, trained on other "
-                "examples or with other settings than now; give these another folder (`out`)"
+                f"{target} contains the model of the answers next to it, which was trained on "
+                "other examples or with other settings; choose another folder (`out`)"
             )
     claim_files(target.parent, [target.name])
     _LOG.info("training a small model on %d texts, %d steps", len(examples), settings.steps)
@@ -137,7 +138,7 @@ def train_on_examples(
         return _train(examples, target, settings, vocabulary, recipe)
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt(
-            "nothing of an unfinished training is kept, the same command trains the model anew"
+            "unfinished training is not saved; the same command trains the model from the start"
         ) from error
 
 
@@ -148,7 +149,7 @@ def _train(
     vocabulary: Sequence[str],
     recipe: str,
 ) -> Path:
-    """Make tokenizer and model, teach it, and save both."""
+    """Make tokenizer and model, train the model, and save both."""
     import transformers
 
     texts = {segment.text for example in examples for segment in example}
@@ -182,7 +183,7 @@ def _train(
 
 
 class _Example(NamedTuple):
-    """The tokens of a text and those to be learned, -100 elsewhere."""
+    """The tokens of a text and its labels, which are -100 for tokens that are not learned."""
 
     ids: list[int]
     labels: list[int]
@@ -223,7 +224,7 @@ def _encode(
     tokenizer: "transformers.PreTrainedTokenizerFast",
     settings: TrainingSettings,
 ) -> list[_Example]:
-    """Turn examples into tokens, each ended where it is a text of its own."""
+    """Tokenize examples; each gets an end token if it forms a text."""
     segments = list({segment.text: None for example in examples for segment in example})
     ids_of = dict(zip(segments, tokenizer(segments)["input_ids"], strict=True))
     is_text = settings.examples_a_text == 1
@@ -238,15 +239,15 @@ def _encode(
             labels += ids_of[segment.text] if segment.is_learned else [_IGNORED] * n_tokens
         if is_text and len(ids) >= settings.context:
             raise ValueError(
-                f"an example has {len(ids)} tokens, the toy model reads {settings.context}; leave "
-                f"it out: {example[0].text[:60]!r}..."
+                f"an example has {len(ids)} tokens, but the context is {settings.context}; remove "
+                f"it: {example[0].text[:60]!r}..."
             )
         encoded.append(_Example(ids + end, labels + end))
     return encoded
 
 
 def _texts_of_like_length(encoded: Sequence[_Example], random: Random) -> Iterator[list[_Example]]:
-    """Give batches for ever; each round shows every example once, lengths alike in a batch."""
+    """Yield batches of texts of similar length without end; each epoch has every example once."""
     while True:
         order = random.sample(encoded, len(encoded))
         order.sort(key=lambda example: len(example.ids) // 8)
@@ -260,7 +261,7 @@ def _texts_of_like_length(encoded: Sequence[_Example], random: Random) -> Iterat
 def _joined_texts(
     encoded: Sequence[_Example], settings: TrainingSettings, random: Random
 ) -> Iterator[list[_Example]]:
-    """Give batches for ever, of texts that join encoded; each round shows every example once."""
+    """Yield batches of joined examples without end; each epoch has every example once."""
     batch: list[_Example] = []
     while True:
         order = list(range(len(encoded)))
@@ -278,13 +279,13 @@ def _joined_texts(
 def _fit(
     model: "torch.nn.Module", batches: Iterator[list[_Example]], settings: TrainingSettings
 ) -> None:
-    """Minimise the next-token loss of what is learned with AdamW under a one-cycle rate."""
+    """Minimise the next-token loss of learned tokens with AdamW and a one-cycle learning rate."""
     import torch
 
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=settings.learning_rate, weight_decay=0.01, betas=(0.9, 0.98)
     )
-    # OneCycleLR divides by the length of the warm-up less one step: a tenth of ten steps is none.
+    # OneCycleLR divides by the length of the warm-up minus one step: a tenth of ten steps gives 0.
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser,
         max_lr=settings.learning_rate,
@@ -313,7 +314,7 @@ def _fit(
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seed torch and keep it to one thread for a while, then give its state back."""
+    """Seed torch and limit it to one thread within the context, then restore its state."""
     import torch
 
     n_threads = torch.get_num_threads()

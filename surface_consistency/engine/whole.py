@@ -72,9 +72,9 @@ def run(
             "read again; write it to a file, such as by to_parquet(FILE), and pass source=FILE"
         )
     source, model, settings, scoring, reporting = made_from(kinds, options, study)
-    asked = settings.model_dump(mode="json")
-    scoring = records.judged(scoring, asked, is_new_run=True)
-    model = model.as_published(records, asked)
+    dumped = settings.model_dump(mode="json")
+    scoring = records.judged(scoring, dumped, is_new_run=True)
+    model = model.as_published(records, dumped)
     cluster_of(chosen, reporting)
     backend = runner if isinstance(runner, Runner) else model.load(chosen)
     folders = run_sweep(

@@ -1,4 +1,4 @@
-"""What a run leaves on disk: its log, its lock, and files that appear whole or not at all."""
+"""Files of a run on disk: its log, its lock, and files that are written atomically."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The columns of answers: laid out of generations, put beside what is judged, and counted."""
+"""The columns of answers: made from generations, joined to targets, and counted."""
 
 from collections.abc import Iterable
 
@@ -14,28 +14,28 @@ from surface_consistency.schemas.generations import (
 
 
 def answer_frame(generations: Iterable[Generation] = ()) -> pd.DataFrame:
-    """Lay generations out as columns.
+    """Convert generations to a frame.
 
     Args:
-        generations: What was answered.
+        generations: The generations.
 
     Returns:
-        One row a generation, columns `ANSWERS`.
+        One row per generation, with the columns `ANSWERS`.
     """
     rows = list(map(answer_values, generations))
     return pd.DataFrame(rows, columns=list(ANSWERS), dtype=object)
 
 
 def join_answers(targets: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
-    """Put answers beside what is judged; prompts of equal content share one.
+    """Join answers to targets; prompts of equal content share an answer.
 
     Args:
-        targets: What is judged, with prompt_id; in a run with group and prompt_key, by which
-            answers are found then.
-        answers: Some of the columns `ANSWERS`, and the same keys, each once.
+        targets: The targets, with prompt_id; in a run also with group and prompt_key, by which
+            answers are then found.
+        answers: Some of the columns `ANSWERS`, and the same keys, which are unique.
 
     Returns:
-        The targets with the columns `ANSWER_FIELDS`, None where there is no answer.
+        The targets with the columns `ANSWER_FIELDS`, None if there is no answer.
     """
     rows = np.full(len(targets), -1)
     if "group" in targets:
@@ -60,10 +60,10 @@ def join_answers(targets: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def count_replies(answers: pd.DataFrame) -> dict[str, int]:
-    """Count replies by how they ended, and reasoning by what told them from the answers.
+    """Count replies by finish reason, and reasoning by how it was separated from the answers.
 
     Args:
-        answers: With the columns finish_reason, missing where nobody was asked, and
+        answers: Frame with the columns finish_reason, missing for prompts that were not sent, and
             reasoning_source.
 
     Returns:

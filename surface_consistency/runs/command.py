@@ -1,4 +1,4 @@
-"""The command line that is being run, for what records it."""
+"""The command line of the current process, for manifests and pages."""
 
 from contextvars import ContextVar
 

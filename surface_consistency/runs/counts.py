@@ -1,4 +1,4 @@
-"""Tables that a counting run wrote."""
+"""Reading of the tables of a counting run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +17,10 @@ def read_counts(
     Args:
         path: Folder of the run, or the file itself.
         name: Name of the file in the folder.
-        needed: Columns that it must have.
-        what: What the rows are, for messages.
-        uncounted: What to give, where the folder is that of no count.
-        unmerged: How the file comes about, where it is.
+        needed: Required columns.
+        what: Description of the rows, for messages.
+        uncounted: Remedy if the folder is not that of a count.
+        unmerged: Remedy if the folder is that of a count, but the file is missing.
 
     Returns:
         The file, and its rows.
@@ -39,7 +39,7 @@ def read_counts(
     except DataError:
         raise
     except (OSError, ValueError) as error:
-        raise DataError(f"{place} is no Parquet file of {what}: {error}") from error
+        raise DataError(f"{place} is not a Parquet file of {what}: {error}") from error
     if lacking := [column for column in needed if column not in rows]:
         raise ColumnNotFoundError(
             f"{place} lacks the column {', '.join(lacking)}; it has {', '.join(rows.columns)}"

@@ -1,8 +1,8 @@
-"""Final files: each appears whole or not at all.
+"""Atomic writing of files.
 
-Writing goes to a hidden sibling that takes the file's place when it is complete, so that a kill or
-a full disk never leaves half a table or page under the file's name. Lines of records are written by
-`surface_consistency.schemas.write_jsonl`, by the same means.
+Each file is written to a hidden sibling, which replaces the file when it is complete. So a kill or
+a full disk never leaves a partial table or page under the name of the file. Lines of records are
+written by `surface_consistency.schemas.write_jsonl` in the same way.
 """
 
 import csv
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _ROW_GROUP = 65_536
 _PAGE = "report.html"
 _SOURCES = "tables/SOURCES.txt"
-"""Names what a report was made from, and the SHA-256 of its files."""
+"""Lists the runs of a report, and the SHA-256 of its files."""
 CLAIMED = ".surface-consistency-files"
 """Lists the files of a folder that `claim_files` has allowed to be written."""
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -40,20 +40,20 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCII)
 
 
 def output_folder(path: str | os.PathLike[str]) -> Path:
-    """Make the folder that results go to, or take it as it is.
+    """Create the folder of results if it does not exist.
 
     Args:
-        path: Where; parents are made too. What killed processes left half-written there goes.
+        path: Its path; parents are also created. Partial files of killed processes are removed.
 
     Returns:
         The folder.
 
     Raises:
         ValueError: If the name is empty: the current folder is ".".
-        DataError: If a file stands there, or the folder cannot be made; names it.
+        DataError: If it is a file, or the folder cannot be created; names it.
     """
     if not os.fspath(path):
-        raise ValueError("`out` names no folder; the current one is '.'")
+        raise ValueError("`out` is empty; give the name of a folder, '.' for the current one")
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file; give `out` a folder")
@@ -66,18 +66,18 @@ def output_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def subfolder(folder: Path, name: str) -> Path:
-    """Make a folder within that of the results, or take it as it is.
+    """Create a folder within that of the results if it does not exist.
 
     Args:
         folder: The folder of the results; it must exist.
-        name: Its path within, such as "tables"; one that leads nowhere else is `as_file_name`'s.
+        name: Its path within, such as "tables"; `as_file_name` makes a safe name.
 
     Returns:
         The folder.
 
     Raises:
         DataError: If it, or a folder above it within the results, is a symbolic link, through which
-            files elsewhere would be replaced; or if it cannot be made. Names it.
+            files elsewhere would be replaced; or if it cannot be created. Names it.
     """
     here = folder
     for part in Path(name).parts:
@@ -97,7 +97,7 @@ def subfolder(folder: Path, name: str) -> Path:
 
 
 def refuse_foreign(folder: Path, names: Iterable[str], known: Collection[str] = ()) -> None:
-    """Refuse to replace what this package did not write.
+    """Raise an error if a file that this package did not write would be replaced.
 
     Args:
         folder: The folder of the results.
@@ -105,8 +105,8 @@ def refuse_foreign(folder: Path, names: Iterable[str], known: Collection[str] = 
         known: Those that an earlier command wrote.
 
     Raises:
-        DataError: If another file, folder or symbolic link of such a name exists, but for an empty
-            folder; names the first.
+        DataError: If another file, folder or symbolic link of such a name exists, except for an
+            empty folder; names the first.
     """
     for name in sorted({*names}.difference(known)):
         path = folder / name
@@ -119,13 +119,13 @@ def refuse_foreign(folder: Path, names: Iterable[str], known: Collection[str] = 
 
 
 def claim_files(folder: Path, names: Iterable[str]) -> None:
-    """Refuse to replace what this package did not write, and list what it writes from now on.
+    """Check that only files of this package would be replaced, and list the new ones.
 
     The list is a hidden file of the folder. It is written first, so that the same command can
     replace the files after it was killed.
 
     Args:
-        folder: The folder of the results; made if absent.
+        folder: The folder of the results; created if it does not exist.
         names: Paths of files and folders within it that will be written.
 
     Raises:
@@ -151,8 +151,8 @@ def report_files(folder: Path) -> dict[str, str]:
         folder: The folder of the report.
 
     Returns:
-        Path within the folder to SHA-256, `tables/SOURCES.txt` included (without a digest); empty
-        if there is no report. A file that was edited since is listed too.
+        Path within the folder to SHA-256, including `tables/SOURCES.txt` (without a digest); empty
+        if there is no report. Files that were edited since are also listed.
     """
     sources = within(folder, _SOURCES)
     if not sources.is_file():
@@ -164,10 +164,10 @@ def report_files(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def staged_report(folder: Path) -> Iterator[Path]:
-    """Lend a hidden folder for `report.html` and `tables/`, which are moved in together.
+    """Yield a hidden folder for `report.html` and `tables/`, which are then moved together.
 
-    `tables/SOURCES.txt` gets the SHA-256 of each file. What only an earlier report wrote is
-    removed, unless it was edited.
+    The SHA-256 of each file is added to `tables/SOURCES.txt`. Files of an earlier report that are
+    not replaced are removed, unless they were edited.
 
     Args:
         folder: The folder of the report; it must exist.
@@ -200,14 +200,14 @@ def staged_report(folder: Path) -> Iterator[Path]:
 
 
 def as_file_name(label: str) -> str:
-    """Name a file or folder after a label, such as that of a model.
+    """Convert a label, such as that of a model, to the name of a file or folder.
 
     Args:
         label: Any text.
 
     Returns:
-        The text, with a hyphen in the place of what is no letter, digit or one of "_.@-"; a name of
-        dots alone, which would lead to another folder, is hyphens.
+        The text; characters that are not letters, digits or one of "_.@-" are replaced by hyphens,
+        and so is a name of only dots, which would be another folder.
 
     Examples:
         >>> as_file_name("org/model@main"), as_file_name("..")
@@ -219,13 +219,13 @@ def as_file_name(label: str) -> str:
 
 @contextmanager
 def staged(folder: Path, *, last: str, first: str = "") -> Iterator[Path]:
-    """Lend a hidden folder, whose files take their places in another when all are written.
+    """Yield a hidden folder, whose files are moved to another folder when all are written.
 
-    On an error nothing of them appears. A kill while they are moved can leave old files beside
-    new ones, so one of them should tell the digests of the others.
+    On an error no file is moved. A kill while they are moved can leave old files next to new ones,
+    so one of them should contain the digests of the others.
 
     Args:
-        folder: Where the files belong; it must exist.
+        folder: The destination of the files; it must exist.
         last: The file that is moved after all others.
         first: The file that is moved before all others.
 
@@ -281,25 +281,25 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_json(path: str | os.PathLike[str], value: object, *, indent: int | None = 2) -> None:
-    """Write a value as JSON, letters of all scripts as they are.
+    """Write a value as JSON, without escapes of non-ASCII letters.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
         value: Dictionaries, lists, strings, numbers, booleans and None.
-        indent: Spaces a level; None for one line.
+        indent: Spaces per level; None for one line.
 
     Raises:
-        TypeError: If JSON cannot hold the value.
+        TypeError: If the value cannot be written as JSON.
         DataError: If the disk is full or the file cannot be written; names the file.
     """
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
 
 def write_csv(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
-    """Write a frame as CSV: a head line, no index, plain line feeds; missing values are empty.
+    """Write a frame as CSV: a header line, no index, plain line feeds; missing values are empty.
 
-    Tables are opened in spreadsheets, which run a cell that begins with "=", "+", "-" or "@":
-    such a text gets an apostrophe in front (`guard_cell`), a number stays as it is.
+    Spreadsheets execute a cell that begins with "=", "+", "-" or "@", so such a text gets a leading
+    apostrophe (`guard_cell`). Numbers are not changed.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
@@ -324,11 +324,11 @@ def write_csv(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
 
 
 def write_sheet(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
-    """Write a sheet that people fill in, as `write_csv` does; one that exists is not replaced.
+    """Write a sheet for human annotators as `write_csv` does; an existing sheet is not replaced.
 
     Args:
-        path: The file; its folder must exist. If it has the content that would be written, as after
-            a command that was killed, it is left as it is.
+        path: The file; its folder must exist. If it already has the same content, as after a
+            command that was killed, it is not changed.
         frame: The table.
 
     Raises:
@@ -336,7 +336,7 @@ def write_sheet(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
     """
     target = Path(path)
     if not target.parent.is_dir():
-        raise DataError(f"no folder {target.parent}; make it, or choose another name")
+        raise DataError(f"folder {target.parent} not found; create it, or choose another name")
     fresh = part_beside(target)
     try:
         write_csv(fresh, frame)
@@ -356,14 +356,14 @@ def write_sheet(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
 
 
 def guard_cell(value: object) -> object:
-    """Keep a spreadsheet from taking a text for a formula.
+    """Prevent a spreadsheet from reading a text as a formula.
 
     Args:
         value: A cell.
 
     Returns:
-        The cell; a text that begins with "=", "+", "-", "@", a tab or a carriage return, after
-        any apostrophes, and is no number, with an apostrophe in front.
+        The cell; with a leading apostrophe if it is a text that begins with "=", "+", "-", "@", a
+        tab or a carriage return, after any apostrophes, and is not a number.
 
     Examples:
         >>> [guard_cell(cell) for cell in ("=1+1", "-0.5", "- none", -0.5, "'=1")]
@@ -391,7 +391,7 @@ def unguard_cell(value: object) -> object:
 
 
 def write_parquet(path: str | os.PathLike[str], table: "pd.DataFrame | pa.Table") -> None:
-    """Write a frame or Arrow table as Parquet; the index of a frame is left out.
+    """Write a frame or Arrow table as Parquet, without the index of a frame.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.

@@ -1,4 +1,4 @@
-"""The files of a run: each stage's product under a fixed name, readable and replaceable."""
+"""The files of a run: each stage writes files with fixed names, which can be replaced."""
 
 import os
 import re
@@ -43,7 +43,7 @@ _WRITTEN = frozenset(
         *("scoring.json", "checks", "highlights"),
     }
 )
-"""What a run has besides its manifest, its logs and the tables of its study."""
+"""Files of a run in addition to its manifest, its logs and the tables of its study."""
 
 _STRINGS = pa.list_(pa.string())
 _LARGE_STRINGS = pa.list_(pa.large_string())
@@ -52,35 +52,35 @@ R = TypeVar("R", bound=Record)
 
 
 class Scoring(Record):
-    """How the answers of a run were judged: the file `scoring.json`."""
+    """How the answers of a run were scored: the file `scoring.json`."""
 
     judged_by: NonEmpty
-    """The rule and the part that it read, or the judge."""
+    """The rule and the part that it reads, or the LLM judge or "human"."""
 
     settings: dict[str, JsonValue] = Field(default_factory=dict)
-    """The scoring settings of the study, whole."""
+    """All scoring settings of the study."""
 
     checks: tuple[str, ...] = Field(default=(), strict=False)
-    """Names of the tables that scoring left in `checks/`."""
+    """Names of the tables that scoring wrote to `checks/`."""
 
     command: str | None = None
-    """The command line that judged them, None from Python."""
+    """The command line of the scoring, None from Python."""
 
     n_prompts: int = 0
-    """Prompts whose answers were judged."""
+    """Number of prompts whose answers were scored."""
 
     n_unanswered: int = 0
-    """Prompts without an answer: not asked, failed, or cut off within reasoning."""
+    """Number of prompts without an answer: not sent, failed, or cut off within reasoning."""
 
     made_from: dict[str, str] = Field(default_factory=dict)
-    """SHA-256 by name of the files that were judged: plan and run logs."""
+    """SHA-256 by name of the files that were scored: plan and run logs."""
 
     files: dict[str, str] = Field(default_factory=dict)
     """SHA-256 by path of the files that scoring wrote, which belong together."""
 
 
 class PlanRecord(Record):
-    """What stands in the plan of a run: the file `plan.json`."""
+    """Content of the plan of a run: the file `plan.json`."""
 
     rows: dict[str, int]
     """Rows of `targets.parquet` and `pairs.parquet`, by name of the file."""
@@ -101,7 +101,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """A folder that holds one run of a study."""
+    """A folder that contains one run of a study."""
 
     path: Path
     """The folder."""
@@ -110,52 +110,52 @@ class RunFolder:
     """Settings of the run: one `RunManifest`."""
 
     prompts = _File("prompts.jsonl")
-    """What was sent: lines of `Prompt`; absent when the predictions were made elsewhere."""
+    """The prompts: lines of `Prompt`; absent if the predictions were made elsewhere."""
 
     targets = _File("targets.parquet")
-    """What is judged: Parquet, one row a target; see `Plan.items`."""
+    """The items to score: Parquet, one row per target; see `Plan.items`."""
 
     pairs = _File("pairs.parquet")
-    """What is compared: Parquet, one row a pair; see `Plan.pairs`."""
+    """The pairs to compare: Parquet, one row per pair; see `Plan.pairs`."""
 
     plan = _File("plan.json")
-    """What the two files above hold, written after them: one `PlanRecord`."""
+    """Row counts and digests of the two files above, written after them: one `PlanRecord`."""
 
     verdicts = _File("verdicts.parquet")
-    """The judgements: Parquet rows of the study's verdict record."""
+    """The correctness labels: Parquet rows of the label record of the study."""
 
     repeat_verdicts = _File("verdicts-repeat.parquet")
-    """The judgements of the prompts that were asked a second time."""
+    """The correctness labels of the repeated prompts."""
 
     outcomes = _File("outcomes.parquet")
     """The outcomes frame: Parquet rows of the study's outcome record."""
 
     scoring = _File("scoring.json")
-    """How the answers were judged: one `Scoring`."""
+    """How the answers were scored: one `Scoring`."""
 
     labels = _File("labels.csv")
-    """What people said of some answers, where they did."""
+    """Human labels of some answers, if there are any."""
 
     checks = _File("checks")
-    """Folder of small tables about the run itself, such as the noise floor."""
+    """Folder of small tables about the quality of the run, such as the noise floor."""
 
     highlights = _File("highlights")
     """Folder of tables that the report shows first."""
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Self:
-        """Make the folder, or take it as it is.
+        """Create the folder if it does not exist.
 
         Args:
-            path: Where; parents are made too.
+            path: Its path; parents are also created.
 
         Returns:
             The run folder.
 
         Raises:
             ValueError: If the name is empty.
-            DataError: If it is a file, or the folder contains no run but a file of a name that a
-                run or its report has.
+            DataError: If it is a file, or the folder contains no run, but a file with the name of a
+                file of a run or its report.
         """
         folder = cls(output_folder(path))
         if not folder.manifest.is_file():
@@ -176,7 +176,7 @@ class RunFolder:
             The run folder.
 
         Raises:
-            SourceNotFoundError: If the folder or its manifest is missing.
+            SourceNotFoundError: If the folder or its manifest does not exist.
         """
         folder = cls(Path(path))
         if folder.manifest.is_file():
@@ -186,11 +186,11 @@ class RunFolder:
             raise SourceNotFoundError(
                 f"{folder.path} is a file; give the folder of a run"
                 if is_there
-                else f"there is no folder {folder.path} (in {Path.cwd()}); check the path"
+                else f"folder {folder.path} not found (in {Path.cwd()}); check the path"
             )
         if within := folder.runs_within():
             raise SourceNotFoundError(
-                f"{folder.path} is not a run folder, but holds several: give "
+                f"{folder.path} is not a run folder, but contains several: give "
                 f"{', '.join(map(str, within))}"
             )
         raise SourceNotFoundError(
@@ -200,32 +200,31 @@ class RunFolder:
         )
 
     def runs_within(self) -> list[Path]:
-        """List the run folders right below this one.
+        """List the run folders directly below this one.
 
         Returns:
-            The folders, sorted; those of a sweep, of several models, or of several files of
-            predictions.
+            The folders, sorted: of a sweep, of several models, or of several files of predictions.
         """
         return [manifest.parent for manifest in sorted(self.path.glob("*/manifest.json"))]
 
     def log(self, group: str = "", *, repeat: bool = False) -> Path:
-        """Name the run log of a group of prompts.
+        """Return the path of the run log of a group of prompts.
 
         Args:
-            group: The group; "" where all prompts are decoded alike.
-            repeat: Whether that of the prompts that are asked a second time.
+            group: The group; "" if all prompts have the same decoding parameters.
+            repeat: Whether to return the log of the repeated prompts.
 
         Returns:
             The file: lines of `Generation`.
 
         Raises:
-            ValueError: If the group cannot be part of a file's name, or ends in "repeat", which is
-                the end of the log of prompts that are asked a second time.
+            ValueError: If the group cannot be part of a file name, or ends in "repeat", which is
+                the end of the names of logs of repeated prompts.
         """
         if not re.fullmatch(r"[\w.-]*", group) or group.rpartition("-")[2] == "repeat":
             raise ValueError(
-                f"a group of prompts has the name {group!r}; take letters, digits, '_', '.' and "
-                "'-', and another end than 'repeat', which names the logs of repeated prompts"
+                f"a group of prompts has the name {group!r}; use letters, digits, '_', '.' and "
+                "'-', and an end other than 'repeat', which is the end of logs of repeated prompts"
             )
         middle = f"-{group}" if group else ""
         return within(self.path, f"generations{middle}{'-repeat' if repeat else ''}.jsonl")
@@ -242,22 +241,22 @@ class RunFolder:
         return self._read_record(self.manifest, RunManifest)
 
     def read_scoring(self) -> Scoring | None:
-        """Read how the answers were judged.
+        """Read how the answers were scored.
 
         Returns:
-            The scoring; None when the run is not scored, or was by an earlier version.
+            The scoring; None if the run is not scored, or was scored by an earlier version.
 
         Raises:
-            RecordError: If the file is broken.
+            RecordError: If the file is invalid.
         """
         return self._read_record(self.scoring, Scoring) if self.scoring.is_file() else None
 
     def write_plan(self, targets: pd.DataFrame, pairs: pd.DataFrame) -> None:
-        """Write what is judged and what is compared, and then `plan.json`.
+        """Write targets and pairs, and then `plan.json`.
 
         Args:
-            targets: One row a target.
-            pairs: One row a pair.
+            targets: One row per target.
+            pairs: One row per pair.
         """
         write_parquet(self.targets, targets)
         write_parquet(self.pairs, pairs)
@@ -268,22 +267,22 @@ class RunFolder:
         write_text(self.plan, record.model_dump_json(indent=2) + "\n")
 
     def read_plan(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Read what is judged and what is compared.
+        """Read targets and pairs.
 
         Returns:
             Targets and pairs.
 
         Raises:
             SourceNotFoundError: If a file is missing.
-            DataError: If a file is broken, was changed since it was planned, lacks a column of its
-                record or has another type of values there, or a pair is of no target.
+            DataError: If a file is invalid, was changed since it was planned, lacks a column of its
+                record or has another type in it, or a pair names an unknown target.
         """
         targets = self._read_frame(self.targets, TargetRow)
         pairs = self._read_frame(self.pairs, PairRow)
         if not self.plan.is_file():
             raise SourceNotFoundError(
-                f"{self.path} has no {self.plan.name}: it was not planned to its end, or by an "
-                f"earlier version of this package; {self.rerun_hint()}"
+                f"{self.path} has no {self.plan.name}: planning was not finished, or was done by "
+                f"an earlier version of this package; {self.rerun_hint()}"
             )
         planned = self._read_record(self.plan, PlanRecord)
         for path, frame in ((self.targets, targets), (self.pairs, pairs)):
@@ -292,8 +291,8 @@ class RunFolder:
                 raise DataError(
                     f"{path} is not the file that was planned ({len(frame):,} rows, planned were "
                     f"{n_planned:,}), or its entry in {self.plan.name} was edited; restore them, "
-                    "or give the command again that made the run, which writes both anew and asks "
-                    "nothing twice"
+                    "or repeat the command that made the run, which writes both again and sends no "
+                    "prompt twice"
                 )
         check_targets(targets, pairs, str(self.pairs))
         return targets, pairs
@@ -302,15 +301,15 @@ class RunFolder:
         """Read the run logs of some groups of prompts.
 
         Args:
-            groups: The groups; those without a log are passed over.
-            repeat: Whether the answers of the second time.
+            groups: The groups; those without a log are skipped.
+            repeat: Whether to read the answers to the repeated prompts.
 
         Returns:
-            One row a distinct prompt: the columns `ANSWERS`, prompt_key being None in predictions
+            One row per distinct prompt: the columns `ANSWERS`, with prompt_key None for predictions
             made elsewhere, and group.
 
         Raises:
-            RunError: If a line is corrupt or of another kind; names file and line.
+            RunError: If a line is corrupt or of another format; names file and line.
         """
         parts = [
             read_answers(path).assign(group=group)
@@ -322,14 +321,14 @@ class RunFolder:
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
     def check_verdicts(self) -> int:
-        """Check the verdicts, the repeated ones too, for the columns that every study has.
+        """Check the columns that every study has in the correctness labels, also of repeats.
 
         Returns:
-            The number of verdicts; 0 without the file.
+            The number of correctness labels; 0 without the file.
 
         Raises:
-            DataError: If a file is broken, a column is missing or has another type, or a target has
-                two verdicts; names file and column.
+            DataError: If a file is invalid, a column is missing or has another type, or a target
+                has two labels; names file and column.
         """
         tables = [
             self._read_table(path, Verdict, only=True)
@@ -342,7 +341,7 @@ class RunFolder:
         """Write tables about the run.
 
         Args:
-            tables: By name; empty ones are left out.
+            tables: Tables by name; empty ones are not written.
         """
         home = subfolder(self.path, self.checks.name)
         for name, table in tables.items():
@@ -351,10 +350,10 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep the run for this process: no other asks or judges meanwhile.
+        """Lock the run, so that no other process runs or scores it.
 
         Raises:
-            RunError: If another process writes to the run, or judges it.
+            RunError: If another process writes to the run, or scores it.
         """
         with ExitStack() as locks:
             for path in self.logs() or [self.log()]:
@@ -365,7 +364,7 @@ class RunFolder:
         """List the run logs.
 
         Returns:
-            Those of all groups, and of the prompts that were asked a second time.
+            Those of all groups, and of the repeated prompts.
         """
         found = sorted(self.path.glob("generations*.jsonl"))
         logs = [within(self.path, log.name) for log in found if log.is_file() or log.is_symlink()]
@@ -373,22 +372,22 @@ class RunFolder:
 
     @contextmanager
     def replacing_scores(self, scoring: Scoring) -> Iterator["RunFolder"]:
-        """Write what scoring makes beside the run, and put it in place together.
+        """Write the files of a scoring to a temporary folder, and move them together.
 
-        `scoring.json` is moved last and tells the digests of everything else, so that a kill in
-        between leaves a run that `check_scores` refuses, never one that mixes two scorings.
+        `scoring.json` is moved last and contains the digests of all other files. If the process is
+        killed in between, `check_scores` raises an error, so two scorings are never mixed.
 
         Args:
-            scoring: How the answers were judged.
+            scoring: How the answers were scored.
 
         Yields:
-            A folder to write verdicts, outcomes, checks and exports to, under their usual names.
+            A folder for correctness labels, outcomes, checks and exports, under their usual names.
         """
         made_from = self._digests((self.targets, self.pairs, *self.logs()))
         before = self._earlier_files()
         with staged(self.path, last=self.scoring.name) as part:
             yield RunFolder(part)
-            # People go on labelling: their file belongs to the run, not to one scoring.
+            # Labelling may continue: the file of labels belongs to the run, not to one scoring.
             written = sorted(
                 p for p in part.rglob("*") if p.is_file() and p != part / self.labels.name
             )
@@ -408,37 +407,37 @@ class RunFolder:
                     path.unlink(missing_ok=True)
 
     def check_scores(self) -> Scoring:
-        """Hold verdicts, outcomes and checks against what made them.
+        """Check the digests of correctness labels, outcomes, checks, and the scored answers.
 
         Returns:
-            How the answers were judged.
+            How the answers were scored.
 
         Raises:
-            DataError: If files are of different scorings or edited, or the answers changed since.
-            SourceNotFoundError: If a file of them was deleted.
-            RecordError: If `scoring.json` is broken.
+            DataError: If files are of different scorings or edited, or the answers have changed.
+            SourceNotFoundError: If one of the files was deleted.
+            RecordError: If `scoring.json` is invalid.
         """
         scoring = self.read_scoring()
-        can_be_judged = self.targets.is_file() and self.pairs.is_file() and self.logs()
+        can_be_scored = self.targets.is_file() and self.pairs.is_file() and self.logs()
         again = (
-            f"judge them again with `surface-consistency score {self.path}`"
-            if can_be_judged
+            f"score them again with `surface-consistency score {self.path}`"
+            if can_be_scored
             else self.rerun_hint()
         )
         if scoring is None or not scoring.files:
             raise DataError(
-                f"{self.path} does not say what its verdicts were made from ({self.scoring.name} "
-                f"is missing, or of an earlier version), perhaps since scoring was stopped; {again}"
+                f"{self.path} has no record of how it was scored ({self.scoring.name} is missing, "
+                f"or of an earlier version), perhaps because scoring was stopped; {again}"
             )
         for name, digest in scoring.files.items():
             if not within(self.path, name).is_file():
                 raise SourceNotFoundError(
-                    f"{self.path / name} is gone, though {self.scoring.name} tells of it (judged "
+                    f"{self.path / name} is missing, but is listed in {self.scoring.name} (scored "
                     f"by {scoring.judged_by}); {again}"
                 )
             if file_digest(self.path / name) != digest:
                 raise DataError(
-                    f"{self.path / name} is not the file that {self.scoring.name} tells of (judged "
+                    f"{self.path / name} is not the file listed in {self.scoring.name} (scored "
                     f"by {scoring.judged_by}): scoring was stopped, or the file was edited; {again}"
                 )
         now = self._digests((self.targets, self.pairs, *self.logs())) if scoring.made_from else {}
@@ -447,35 +446,35 @@ class RunFolder:
         )
         if gone := [name for name in changed if name not in now]:
             raise SourceNotFoundError(
-                f"{self.path / gone[0]} is gone since its answers were judged, so nothing tells "
-                f"what the numbers are of; restore it, or {self.rerun_hint()}"
+                f"{self.path / gone[0]} was deleted after its answers were scored, so the numbers "
+                f"cannot be traced; restore it, or {self.rerun_hint()}"
             )
         if changed:
             owner = next(filter(None, map(log_owner, self.logs())), None)
             why = f"{owner} writes to the run" if owner else "the run was resumed, or it was edited"
             when = ", once it has ended" if owner else ""
             raise DataError(
-                f"{self.path / changed[0]} has changed since its answers were judged ({why}; "
+                f"{self.path / changed[0]} has changed since its answers were scored ({why}; "
                 f"{self.scoring.name} has another digest), so the numbers would be of other "
                 f"answers; {again}{when}"
             )
         return scoring
 
     def rerun_hint(self) -> str:
-        """Say what makes the run anew, for messages.
+        """Return how to make the run again, for messages.
 
         Returns:
-            That the command be given again, or that the answers be scored that are there. The
-            command of the manifest is not quoted: whoever wrote the folder may have written it.
+            Advice to repeat the command, or to score the existing answers. The command of the
+            manifest is not quoted, because the folder may come from an untrusted source.
         """
         scored = ", or score its generations with `predictions`" if self.logs() else ""
         return (
-            f"give the command again that made it (`command` in {self.manifest.name}), with "
-            f"another `out` where it refuses{scored}"
+            f"repeat the command that made it (`command` in {self.manifest.name}), with "
+            f"another `out` if it raises an error{scored}"
         )
 
     def _earlier_files(self) -> dict[str, str]:
-        """Return the files of the scoring that is there, without those of the run, by digest."""
+        """Return the digests by name of the files of an earlier scoring."""
         try:
             scoring = self.read_scoring()
         except RecordError:
@@ -497,12 +496,12 @@ class RunFolder:
         }
 
     def _digests(self, files: Iterable[Path]) -> dict[str, str]:
-        """Compute the SHA-256 of files of the folder, by name, of those that are there."""
+        """Compute the SHA-256 of files of the folder by name; missing files are skipped."""
         digests = {path.name: file_digest(path) for path in files}
         return {name: digest for name, digest in digests.items() if digest is not None}
 
     def _read_record(self, path: Path, record: type[R]) -> R:
-        """Read a file that holds one record."""
+        """Read a file that contains one record."""
         try:
             return record.model_validate_json(path.read_bytes())
         except ValidationError as error:
@@ -515,7 +514,7 @@ class RunFolder:
         """Read a frame of the plan."""
         if not path.is_file():
             raise SourceNotFoundError(
-                f"{self.path} has no {path.name}: it was not planned to its end, or the file was "
+                f"{self.path} has no {path.name}: planning was not finished, or the file was "
                 f"deleted; restore it, or {self.rerun_hint()}"
             )
         table = self._read_table(path, record)
@@ -527,7 +526,7 @@ class RunFolder:
         return pd.DataFrame(frame[names])
 
     def _read_table(self, path: Path, record: type[Record], *, only: bool = False) -> pa.Table:
-        """Read a Parquet file of rows of a record; `only` leaves further columns unread."""
+        """Read a Parquet file of rows of a record; with `only`, further columns are not read."""
         try:
             with open_parquet(path) as file:
                 there = file.schema_arrow.names
@@ -535,14 +534,14 @@ class RunFolder:
                 table = file.read(columns=names if only else None)
         except (pa.ArrowException, OSError) as error:
             raise DataError(
-                f"{path}: cannot be read as Parquet ({error}); give the same `run` command again"
+                f"{path}: cannot be read as Parquet ({error}); repeat the command of the run"
             ) from error
         check_rows(table, record, str(path))
         return table
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Read the CSV files of a folder by their stems; empty ones, and no folder, are no tables.
+    """Read the CSV files of a folder by their stems; empty files and missing folders are skipped.
 
     Args:
         folder: The folder.

@@ -1,4 +1,4 @@
-"""Frames of records: their columns, types and Parquet files derived from the record class."""
+"""Frames of records: columns, types and Parquet files are derived from the record class."""
 
 import types
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from surface_consistency.schemas.jsonl import atomic_path
 _SCALARS: Final = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 _DTYPES: Final = {pa.bool_(): "boolean", pa.int64(): "Int64", pa.float64(): "float64"}
 TEXT: Final = pd.Series([""]).dtype
-"""The type of columns of text: `str` from pandas 3 on, before that `object`, which keeps None."""
+"""The dtype of columns of text: `str` since pandas 3, before that `object`, which keeps None."""
 _ROW_GROUP: Final = 65_536
 _ROWS_AT_ONCE: Final = 8_192
 
@@ -30,15 +30,15 @@ def arrow_schema(record: type[Record]) -> pa.Schema:
     """Derive the columns of a file from its record.
 
     Args:
-        record: The record class. Strings (literal ones too), whole numbers, floats and booleans
-            become scalars, tuples lists, records structures; a field is nullable where its
+        record: The record class. Strings (including literals), integers, floats and booleans become
+            scalars, tuples become lists, records become structures; a field is nullable if its
             annotation allows None.
 
     Returns:
         The schema, in the order of the fields.
 
     Raises:
-        TypeError: If a field has a type that no column can hold; names the field.
+        TypeError: If a field has a type that a column cannot have; names the field.
     """
     return pa.schema(
         [
@@ -63,7 +63,7 @@ def arrow_type(annotation: object, where: str) -> pa.DataType:
         The type of the column.
 
     Raises:
-        TypeError: If no column can hold it.
+        TypeError: If a column cannot have this type.
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -81,27 +81,27 @@ def arrow_type(annotation: object, where: str) -> pa.DataType:
     elif isinstance(annotation, type) and issubclass(annotation, Record):
         return pa.struct(list(arrow_schema(annotation)))
     raise TypeError(
-        f"no column can hold {where}: {annotation}; use str, int, float, bool, a tuple of one "
-        "type, a record, or one of these or None"
+        f"{where}: a column cannot have the type {annotation}; use str, int, float, bool, a tuple "
+        "of one type, a record, or one of these or None"
     )
 
 
 def make_frame(columns: Mapping[str, Any], record: type[Record]) -> pd.DataFrame:
-    """Gather columns into a frame with the types of a record.
+    """Make a frame with the types of a record from columns.
 
     Args:
-        columns: Values by field, (n_rows,) each; a single value stands for all rows.
-        record: The record class; every field needs a column, and there is no other.
+        columns: Values by field, (n_rows,) each; a single value is used for all rows.
+        record: The record class; every field needs a column, and other columns are an error.
 
     Returns:
-        The frame, columns in the order of the fields: booleans and whole numbers nullable, floats
-        with NaN where they are missing.
+        The frame, columns in the order of the fields: nullable booleans and integers, floats with
+        NaN for missing values.
 
     Raises:
         ColumnNotFoundError: If a field has no column.
-        DataError: If a column is of no field, or holds what its field does not allow.
+        DataError: If a column belongs to no field, or its field does not allow a value of it.
     """
-    # As floats, which gaps would make of them, whole numbers above 2**53 lose their last digits.
+    # Missing values would convert integers to floats, in which those above 2**53 lose digits.
     values = {
         name: pd.array(column, dtype="Int64") if _is_whole(column) else column
         for name, column in columns.items()
@@ -110,13 +110,13 @@ def make_frame(columns: Mapping[str, Any], record: type[Record]) -> pd.DataFrame
 
 
 def shared_lists(column: pa.ChunkedArray) -> list[tuple[str, ...] | None]:
-    """Convert a column of lists of strings to tuples, of which equal ones are one object.
+    """Convert a column of lists of strings to tuples; equal tuples are one object.
 
     Args:
-        column: The column; what the rows of a fact have in common takes the room of one row.
+        column: The column; equal lists, such as those of the rows of a fact, are stored once.
 
     Returns:
-        A tuple a row, None where it is missing.
+        One tuple per row, None for a missing list.
     """
     known: dict[tuple[str, ...] | None, tuple[str, ...] | None] = {None: None}
     rows: list[tuple[str, ...] | None] = []
@@ -128,16 +128,16 @@ def shared_lists(column: pa.ChunkedArray) -> list[tuple[str, ...] | None]:
 
 
 def write_frame(path: Path, frame: pd.DataFrame, record: type[Record]) -> None:
-    """Write a frame as Parquet rows of a record; the file appears whole or not at all.
+    """Write a frame as Parquet rows of a record; the file is written atomically.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
-        frame: Rows with the columns of the record, and no other.
+        frame: Rows with the columns of the record, and no other columns.
         record: The record class.
 
     Raises:
         ColumnNotFoundError: If a field has no column.
-        DataError: If a column is of no field or holds what its field does not allow; names it.
+        DataError: If a column belongs to no field or its field does not allow a value; names it.
     """
     schema = arrow_schema(record)
     _check_columns(frame, record, f"the rows of {path.name}")
@@ -163,8 +163,8 @@ def read_frame(
     Args:
         path: The Parquet file.
         record: The record class.
-        remedy: What to do when the file is missing or broken, for messages.
-        only: Whether columns of no field are left unread, rather than refused.
+        remedy: Remedy if the file is missing or invalid, for messages.
+        only: Whether columns that belong to no field are ignored, rather than an error.
 
     Returns:
         The frame, typed as by `make_frame`.
@@ -172,8 +172,8 @@ def read_frame(
     Raises:
         SourceNotFoundError: If there is no such file.
         ColumnNotFoundError: If a field has no column.
-        DataError: If it is no Parquet file, a column is of no field, or holds what its field does
-            not allow.
+        DataError: If it is not a Parquet file, a column belongs to no field, or its field does not
+            allow a value of it.
     """
     if not path.is_file():
         raise SourceNotFoundError(f"{path.parent} has no {path.name}; {remedy}")
@@ -183,20 +183,20 @@ def read_frame(
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as Parquet ({error}); {remedy}") from error
     frame = table.to_pandas(ignore_metadata=True)
-    held = dict(zip(table.column_names, table.schema.types, strict=False))
+    types_of = dict(zip(table.column_names, table.schema.types, strict=False))
     for field in arrow_schema(record):
-        kind = held.get(field.name, field.type)
+        kind = types_of.get(field.name, field.type)
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if pa.types.is_string(field.type) and not (is_text or pa.types.is_null(kind)):
             raise DataError(
-                f"{path} ({remedy}): column {shown(field.name)} holds what {record.__name__} does "
-                f"not allow: {kind} instead of text"
+                f"{path} ({remedy}): column {shown(field.name)} has values that {record.__name__} "
+                f"does not allow: {kind} instead of text"
             )
-        if held.get(field.name) == field.type == pa.list_(pa.string()):
-            # Equal lists are one object, which those who group by them need not read again.
+        if types_of.get(field.name) == field.type == pa.list_(pa.string()):
+            # Equal lists are one object, so grouping by them is fast.
             frame[field.name] = pd.Series(shared_lists(table[field.name]), dtype=object)
-        if held.get(field.name) == field.type == pa.int64():
-            # As floats, which gaps make of them, whole numbers above 2**53 lose digits.
+        if types_of.get(field.name) == field.type == pa.int64():
+            # Missing values convert integers to floats, in which those above 2**53 lose digits.
             frame[field.name] = table[field.name].to_pandas(
                 types_mapper={pa.int64(): pd.Int64Dtype()}.get
             )
@@ -206,17 +206,17 @@ def read_frame(
 def check_frame(
     frame: pd.DataFrame, record: type[Record], where: str, *, is_whole: bool = True
 ) -> None:
-    """Refuse a frame whose columns are not those that a record declares; further ones may stand.
+    """Raise an error if columns do not have the types of a record; further columns are allowed.
 
     Args:
         frame: The frame.
-        record: What is declared: the type of each column, and by None where it may be missing.
-        where: What the frame is, for messages.
-        is_whole: Whether every column must be there; without, those that are there are checked.
+        record: The record: the type of each column, with None if it may be missing.
+        where: Description of the frame, for messages.
+        is_whole: Whether every column is required; otherwise only existing columns are checked.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
-        DataError: If a column holds what its field does not allow; names it.
+        DataError: If a column has a value that its field does not allow; names it.
     """
     if is_whole:
         _refuse_missing(frame, record, where)
@@ -227,7 +227,7 @@ def check_frame(
 
 
 def check_rows(table: pa.Table, record: type[Record], where: str) -> None:
-    """Refuse stored rows that are not those of a record; further columns may be there.
+    """Raise an error if stored rows do not match a record; further columns are allowed.
 
     Args:
         table: The rows.
@@ -236,18 +236,18 @@ def check_rows(table: pa.Table, record: type[Record], where: str) -> None:
 
     Raises:
         ColumnNotFoundError: If a column is missing.
-        DataError: If a column has another type, an empty cell that its field does not allow, or an
-            id twice; names the column.
+        DataError: If a column has another type, an empty cell that its field does not allow, or a
+            repeated id; names the column.
     """
     _refuse_missing(table.column_names, record, where, only_required=True)
     for field in arrow_schema(record):
         if field.name not in table.column_names:
             continue
-        held = table.schema.field(field.name).type
-        plain = str(held).replace("large_", "").replace("element", "item").replace("null", "string")
-        if plain != str(field.type).replace("element", "item") and not pa.types.is_null(held):
+        found = table.schema.field(field.name).type
+        text = str(found).replace("large_", "").replace("element", "item").replace("null", "string")
+        if text != str(field.type).replace("element", "item") and not pa.types.is_null(found):
             raise DataError(
-                f"{where}: column {shown(field.name)} has the type {held}, where "
+                f"{where}: column {shown(field.name)} has the type {found}, but "
                 f"{record.__name__} has {field.type}"
             )
         if not field.nullable and (column := table[field.name]).null_count:
@@ -260,15 +260,15 @@ def check_rows(table: pa.Table, record: type[Record], where: str) -> None:
 
 
 def refuse_repeated(frame: pd.DataFrame, record: type[Record], where: str) -> None:
-    """Refuse rows of one id.
+    """Raise an error if an id is repeated.
 
     Args:
         frame: The rows.
         record: The record class; its first field is the id.
-        where: What the rows are, for messages.
+        where: Description of the rows, for messages.
 
     Raises:
-        DataError: If two rows have one id; names it.
+        DataError: If two rows have the same id; names it.
     """
     name = next(iter(record.model_fields))
     if (repeated := frame[name].duplicated()).any():
@@ -283,41 +283,43 @@ def _array(column: pd.Series, field: pa.Field, where: str, record: type[Record])
     try:
         return pa.array(column, type=field.type, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(f"{where} holds what {record.__name__} does not allow: {error}") from error
+        raise DataError(
+            f"{where} has values that {record.__name__} does not allow: {error}"
+        ) from error
 
 
 def _is_whole(column: object) -> bool:
-    """Tell whether a column is a list of whole numbers, some of them missing."""
+    """Return whether a column is a list of integers with missing values."""
     return isinstance(column, list | tuple) and {type(v) for v in column} == {int, type(None)}
 
 
 def _refuse_missing(
     columns: Iterable[object], record: type[Record], where: str, *, only_required: bool = False
 ) -> None:
-    """Refuse a frame that lacks columns, or those without a default."""
+    """Raise an error if columns are missing, or only those without a default."""
     there, fields = list(columns), record.model_fields.items()
     needed = (name for name, one in fields if one.is_required() or not only_required)
     missing = [name for name in needed if name not in there]
     if missing:
         raise ColumnNotFoundError(
-            f"{where}: no column {', '.join(map(shown, missing))} of {record.__name__}; there are "
+            f"{where}: no column {', '.join(map(shown, missing))} of {record.__name__}. Columns: "
             f"{first_names([*map(shown, there)])}"
         )
 
 
 def _check_columns(frame: pd.DataFrame, record: type[Record], where: str) -> None:
-    """Refuse columns that are missing, and columns that the record does not have."""
+    """Raise an error for missing columns, and for columns that the record does not have."""
     _refuse_missing(frame, record, where)
     foreign = [str(name) for name in frame.columns if name not in record.model_fields]
     if foreign:
         raise DataError(
-            f"{where}: column {', '.join(map(shown, foreign))} is no field of {record.__name__}; "
-            "declare it in the record, or drop it"
+            f"{where}: column {', '.join(map(shown, foreign))} is not a field of "
+            f"{record.__name__}; declare it in the record, or drop it"
         )
 
 
 def _typed(frame: pd.DataFrame, record: type[Record], where: str) -> pd.DataFrame:
-    """Give the columns of a frame the order and types of a record."""
+    """Convert the columns of a frame to the order and types of a record."""
     _check_columns(frame, record, where)
     schema = arrow_schema(record)
     typed = {}
@@ -333,21 +335,21 @@ def _typed(frame: pd.DataFrame, record: type[Record], where: str) -> pd.DataFram
                 typed[field.name] = column
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"{where}: column {shown(field.name)} holds what {record.__name__} does not allow: "
-                f"{error}"
+                f"{where}: column {shown(field.name)} has values that {record.__name__} does not "
+                f"allow: {error}"
             ) from error
     return pd.DataFrame(typed, columns=list(schema.names))
 
 
 def _check_values(column: pd.Series, field: pa.Field, where: str) -> None:
-    """Refuse gaps where a field needs a value, and labels that are no lists."""
+    """Raise an error for missing values of a required field, and for labels that are not lists."""
     if pa.types.is_list(field.type):
         strange = [
             value for value in column if isinstance(value, str) or not hasattr(value, "__len__")
         ]
         if strange:
             raise DataError(
-                f"{where}: column {shown(field.name)} must hold lists of labels, got "
+                f"{where}: column {shown(field.name)} must contain lists of labels, got "
                 f"{shown(strange[0])}"
             )
     elif not field.nullable and column.isna().any():

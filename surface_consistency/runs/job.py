@@ -1,8 +1,8 @@
-"""Work that is planned once and done in shards, each of which counts once however often it starts.
+"""Jobs that are planned once and done in shards; a shard that is started again is not done twice.
 
-A job is a folder. `manifest.json` holds the plan: all that the result depends on. Each shard writes
-one file of arrays when it is done, marked with the digest of the plan; what is put together are
-exactly the shards of the plan, and all of them.
+A job is a folder. `manifest.json` contains the plan, which has everything that the result depends
+on. Each finished shard writes one file of arrays with the digest of the plan. The result combines
+all shards of the plan, and no others.
 """
 
 import hashlib
@@ -38,17 +38,17 @@ _WAIT_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShardResult:
-    """What a shard made."""
+    """Result of a shard."""
 
     arrays: Mapping[str, npt.NDArray[Any]]
-    """Its numbers, by name."""
+    """Its arrays, by name."""
 
     notes: Mapping[str, Any]
-    """What else is known of it, as JSON can hold it."""
+    """Further values, which can be written as JSON."""
 
 
 class Job:
-    """A job in its folder; a kind of job is a subclass. `begin` starts one or goes on with it.
+    """A job in its folder; a kind of job is a subclass. `begin` starts or resumes a job.
 
     Args:
         folder: The folder.
@@ -56,16 +56,16 @@ class Job:
     """
 
     noun: ClassVar[str] = "job"
-    """What messages call it, as in "a count"."""
+    """Its name in messages, such as "count"."""
 
     kinds: ClassVar[tuple[str, ...]] = ("job",)
     """Kinds that a manifest may name."""
 
     own_names: ClassVar[Collection[str]] = ()
-    """Files and folders of its folder, but for the manifest, the shards and the lock."""
+    """Files and folders of its folder, except for the manifest, the shards and the lock."""
 
     begun_by: ClassVar[str] = "the command that begins it"
-    """What makes such a folder, for messages."""
+    """The command that makes such a folder, for messages."""
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
         self.folder = folder
@@ -84,23 +84,23 @@ class Job:
         *,
         save: Callable[[Path], None] | None = None,
     ) -> Self:
-        """Plan a job, or take up the one that is there.
+        """Plan a job, or open the existing one.
 
         Args:
-            folder: The folder; made if it is not there.
+            folder: The folder; created if it does not exist.
             kind: Kind of the job.
-            make_plan: Makes the plan, as JSON can hold it: all that the result depends on, and
-                where there are shards one entry for each under "shards". It is given the job that
-                is there, or None.
-            save: Writes what the shards need into the folder of a new job.
+            make_plan: Makes the plan, which can be written as JSON: everything that the result
+                depends on, and one entry per shard under "shards" if there are shards. Its argument
+                is the existing job, or None.
+            save: Writes files that the shards need to the folder of a new job.
 
         Returns:
             The job.
 
         Raises:
-            RunError: If the folder holds a job of another plan; names what differs.
+            RunError: If the folder contains a job with another plan; names the differences.
             RunError: If another process plans it for more than a minute.
-            DataError: If the folder is a file, or holds other things.
+            DataError: If the folder is a file, or contains other files.
         """
         place = output_folder(folder)
         manifest = place / "manifest.json"
@@ -108,14 +108,14 @@ class Job:
         foreign = given - {*cls.own_names, manifest.name, "shards", ".plan.lock", CLAIMED}
         if foreign and not manifest.is_file():
             raise DataError(
-                f"{place} holds other things than a {cls.noun}, such as {min(foreign)}; give `out` "
-                "another folder"
+                f"{place} contains files that do not belong to a {cls.noun}, such as "
+                f"{min(foreign)}; choose another `out`"
             )
         if not manifest.is_file():
             with cls._planning(place):
                 if not manifest.is_file():
                     return cls._planned(place, kind, make_plan(None), save)
-        # A manifest is written whole, so that many take a job up at once without a lock.
+        # A manifest is written atomically, so several processes can open a job without a lock.
         job = cls.open(place)
         job._refuse_other_plan(make_plan(job))
         return job
@@ -142,7 +142,7 @@ class Job:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:
-        """Open a job that was planned.
+        """Open an existing job.
 
         Args:
             folder: Its folder.
@@ -151,13 +151,13 @@ class Job:
             The job.
 
         Raises:
-            SourceNotFoundError: If the folder holds no manifest.
-            DataError: If the manifest is broken, or of a newer version of this package.
+            SourceNotFoundError: If the folder has no manifest.
+            DataError: If the manifest is invalid, or of a newer version of this package.
         """
         path = within(Path(folder), "manifest.json")
         if not path.is_file():
             raise SourceNotFoundError(
-                f"{folder} is no folder of a {cls.noun}: {path.name} is missing; begin it with "
+                f"{folder} is not a folder of a {cls.noun}: {path.name} is missing; make it with "
                 f"{cls.begun_by}"
             )
         try:
@@ -166,8 +166,8 @@ class Job:
             content["plan"].items()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(
-                f"{path} is no manifest of a {cls.noun} ({error}); restore it, or begin anew in "
-                "another folder"
+                f"{path} is not a manifest of a {cls.noun} ({error}); restore it, or start again "
+                "in another folder"
             ) from error
         if version != _FORMAT or kind not in cls.kinds:
             raise DataError(
@@ -178,12 +178,12 @@ class Job:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the plan: shards of equal digests belong together."""
+        """SHA-256 of the plan; shards with the same digest belong together."""
         return hashlib.sha256(json.dumps(self.planned, sort_keys=True).encode()).hexdigest()
 
     @property
     def n_shards(self) -> int:
-        """Shards of the plan."""
+        """Number of shards of the plan."""
         return len(self.planned.get("shards", ()))
 
     def missing(self) -> list[int]:
@@ -195,20 +195,20 @@ class Job:
         return [shard for shard in range(self.n_shards) if not self._file(shard).is_file()]
 
     def do(self, shard: int, work: Callable[[int], ShardResult]) -> bool:
-        """Do one shard, unless that was done.
+        """Do one shard, unless it is already done.
 
         Args:
             shard: Its number from 0.
-            work: Does it.
+            work: Function that does it.
 
         Returns:
             Whether it was done now; False if it was done before.
 
         Raises:
             ValueError: If there is no such shard.
-            RunError: If the shard that is there belongs to another plan; names it.
+            RunError: If the existing shard belongs to another plan; names it.
             RunError: If another process does it.
-            DataError: If the file that is there is broken, or cannot be written; names it.
+            DataError: If the existing file is invalid, or cannot be written; names it.
         """
         if not 0 <= shard < self.n_shards:
             raise ValueError(
@@ -232,11 +232,11 @@ class Job:
         """Do all shards that are not done, on all cores.
 
         Args:
-            work: Does one; processes inherit what it holds.
-            n_workers: Processes at most; None for one a core.
+            work: Function that does one shard; processes inherit its closure.
+            n_workers: Maximum number of processes; None for one per core.
 
         Returns:
-            Shards done now.
+            Number of shards that were done now.
 
         Raises:
             RunError: If a process was killed; start again to do the rest.
@@ -247,36 +247,36 @@ class Job:
         return len(done)
 
     def results(self) -> Iterator[ShardResult]:
-        """Read what all shards made.
+        """Read the results of all shards.
 
         Yields:
             The results, in order.
 
         Raises:
-            DataError: If a shard is not done, or its file is broken; names it.
+            DataError: If a shard is not done, or its file is invalid; names it.
             RunError: If a shard belongs to another plan; names it.
         """
         if missing := self.missing():
             shown = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if missing[_SHOWN:] else "")
             raise DataError(
                 f"{self.folder}: {len(missing)} of {self.n_shards} shards are not done yet "
-                f"({shown}); give the same command with `shard` NUMBER for "
-                "each, or without `shard` for all"
+                f"({shown}); repeat the command with `shard` NUMBER for each, or without `shard` "
+                "for all"
             )
         yield from map(self._read, range(self.n_shards))
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Write down what came of the job.
+        """Write the result of the job to its manifest.
 
         Args:
-            result: The result, as JSON can hold it.
+            result: The result, which can be written as JSON.
         """
         self.manifest = {**self.manifest, "result": result}
         write_json(self.folder / "manifest.json", self.manifest)
 
     @classmethod
     def named(cls, plan: Mapping[str, Any]) -> Mapping[str, object]:
-        """Name everything that a plan says, for the message on what differs.
+        """Return the values of a plan by name, for the message on differences.
 
         Args:
             plan: The plan.
@@ -288,27 +288,27 @@ class Job:
 
     @classmethod
     def locked(cls, path: Path) -> FileLock:
-        """Keep other processes out.
+        """Lock a file against other processes.
 
         Args:
             path: The lock file.
 
         Returns:
-            The lock, held; a context manager.
+            The acquired lock; a context manager.
 
         Raises:
-            RunError: If another process holds it.
+            RunError: If another process has the lock.
         """
         return FileLock(
             path,
             lambda owner: RunError(
-                f"{owner} works on this {cls.noun} already ({path}); wait for it, or end it"
+                f"{owner} already works on this {cls.noun} ({path}); wait for it, or stop it"
             ),
         )
 
     @classmethod
     def _planning(cls, folder: Path) -> FileLock:
-        """Wait for others that plan the same job, as the tasks of an array job do."""
+        """Wait for other processes that plan the same job, such as the tasks of an array job."""
         until = time.monotonic() + _WAIT_SECONDS
         while True:
             try:
@@ -319,11 +319,11 @@ class Job:
                 time.sleep(0.1)
 
     def _file(self, shard: int) -> Path:
-        """Name the file of a shard."""
+        """Return the file of a shard."""
         return within(self.folder, f"shards/{shard:05}.npz")
 
     def _read(self, shard: int) -> ShardResult:
-        """Read what a shard made, of this plan only."""
+        """Read the result of a shard of this plan."""
         path = self._file(shard)
         try:
             check_arrays(path)
@@ -334,7 +334,7 @@ class Job:
             raise
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
             raise DataError(
-                f"{path} is broken ({error}); delete it and do shard {shard} again"
+                f"{path} is invalid ({error}); delete it and do shard {shard} again"
             ) from error
         if (notes.pop("plan", None), notes.pop("shard", None)) != (self.digest, shard):
             raise RunError(
@@ -343,7 +343,7 @@ class Job:
         return ShardResult(arrays, notes)
 
     def _refuse_other_plan(self, plan: Mapping[str, Any]) -> None:
-        """Say in what a plan differs from the one that is there."""
+        """Raise an error that lists the differences from the existing plan."""
         now, before = self.named(plan), self.named(self.planned)
         differing = [
             f"{name} was {_shown(before.get(name))}, now {_shown(now.get(name))}"
@@ -351,20 +351,20 @@ class Job:
             if now.get(name) != before.get(name)
         ]
         if differing:
-            # A shard without a part of a file is done at once.
+            # Shards without a part of a file need no work and do not count.
             todo, shards = set(self.missing()), self.planned.get("shards", ())
             is_empty = shards and todo.issuperset(n for n, parts in enumerate(shards) if parts)
             more = f"; and {len(differing) - _SHOWN} more" if differing[_SHOWN:] else ""
             raise RunError(
-                f"{self.folder} holds a {self.noun} of another plan: "
-                f"{'; '.join(differing[:_SHOWN])}{more}. Give the options and files of then, or "
+                f"{self.folder} contains a {self.noun} with another plan: "
+                f"{'; '.join(differing[:_SHOWN])}{more}. Use the earlier options and files, or "
                 "another `out`"
                 + (", or delete the folder: no shard is done in it yet" if is_empty else "")
             )
 
 
 def file_stamp(path: Path) -> dict[str, Any]:
-    """Describe a file so that a change shows.
+    """Describe a file so that changes can be detected.
 
     Args:
         path: The file.
@@ -377,7 +377,7 @@ def file_stamp(path: Path) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
-    """Write a value of a plan: the size and time of a file, a short digest, or what it is."""
+    """Format a value of a plan: the size and time of a file, a short digest, or the value."""
     if isinstance(value, dict):
         return f"{value['n_bytes']:,} bytes of time {value['mtime_ns']}"
     if isinstance(value, str) and len(value) == 64:

@@ -1,4 +1,4 @@
-"""Finished runs, read from their folders, checked and named for one report."""
+"""Reading of finished runs from their folders, with checks and labels for a report."""
 
 import os
 from collections import Counter
@@ -18,12 +18,12 @@ from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas._record import Record
 from surface_consistency.schemas.outcomes import PairedOutcome
 
-_REMEDY = "its answers are not judged yet, `surface-consistency score` does that"
+_REMEDY = "its answers are not scored yet; use `surface-consistency score`"
 _INCIDENTAL = frozenset({"sha256", "source_sha256"})
 
 
 class _NoiseFloor(Record):
-    """What the report reads of the noise floor."""
+    """Columns of the noise floor that the report reads."""
 
     model: str
     n_repeated: int
@@ -34,7 +34,7 @@ class _NoiseFloor(Record):
 
 
 class _Replies(Record):
-    """What the report reads of the kinds of replies."""
+    """Columns of the kinds of replies that the report reads."""
 
     n_replies: int
     n_with_reasoning: int
@@ -46,26 +46,26 @@ class _Replies(Record):
 
 
 class _CutAnswers(Record):
-    """What the report reads of the answers that were cut off."""
+    """Columns of the answers that were cut off that the report reads."""
 
     n_cut: int
     n_answers: int
 
 
 _MOST: Final = 10_000_000
-"""Maximum of a count of checks where the folder has no verdicts."""
+"""Maximum of a count of checks if the folder has no correctness labels."""
 
 _CHECKS: Final[Mapping[str, type[Record]]] = {
     "noise_floor": _NoiseFloor,
     "replies": _Replies,
     "cut_answers": _CutAnswers,
 }
-"""Tables of checks of the engine; those of a study are its own."""
+"""Tables of checks of the engine; a study may add others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
-    """One model's outcomes, with what made them."""
+    """The outcomes of one model, with the settings of the run."""
 
     label: str
     """Name of the run in tables, figures and text; distinct among the runs of one report."""
@@ -77,33 +77,33 @@ class Run:
     """The settings of the run."""
 
     outcomes: pd.DataFrame
-    """One row a pair, the columns of the study's outcome record; `model` holds the label."""
+    """One row per pair, with the columns of the study's outcome record; `model` is the label."""
 
     scoring: Scoring | None = None
-    """How the answers were judged; None if it is not recorded."""
+    """How the answers were scored; None if it is not recorded."""
 
     checks: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Small tables on the soundness of the run, by name, such as "noise_floor"."""
+    """Small tables on the quality of the run, by name, such as "noise_floor"."""
 
     highlights: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Tables that the report shows before all else, by title."""
+    """Tables that the report shows first, by title."""
 
     varying: Mapping[str, JsonValue] = field(default_factory=dict)
     """Settings in which the runs of the report differ, by name."""
 
     @property
     def judged_by(self) -> str:
-        """The rule or judge of the verdicts."""
+        """The rule or judge of the correctness labels."""
         return "not recorded" if self.scoring is None else self.scoring.judged_by
 
     @property
     def signature(self) -> str:
-        """The manifest's line and the rule or judge."""
+        """The signature of the manifest, and the rule or judge."""
         return f"{self.manifest.signature}|judged_by:{self.judged_by}"
 
 
 def study_name(folders: Sequence[str | os.PathLike[str]]) -> str:
-    """Name the study of run folders, which must be one.
+    """Return the name of the study of run folders, which must be the same.
 
     Args:
         folders: The run folders.
@@ -113,14 +113,14 @@ def study_name(folders: Sequence[str | os.PathLike[str]]) -> str:
 
     Raises:
         ValueError: If no folder is given, or the runs are of several studies.
-        SourceNotFoundError: If a folder is not that of a run.
+        SourceNotFoundError: If a folder is not a run folder.
     """
     studies = {str(folder): RunFolder.open(folder).read_manifest().study for folder in folders}
     if not studies:
-        raise ValueError("no run folder is given; give at least one")
+        raise ValueError("no run folder was given; give at least one")
     if len(set(studies.values())) > 1:
         named = ", ".join(f"{folder} is of {study}" for folder, study in studies.items())
-        raise ValueError(f"one report is of one study, but {named}; report them apart")
+        raise ValueError(f"one report is of one study, but {named}; report them separately")
     return next(iter(studies.values()))
 
 
@@ -134,17 +134,18 @@ def load_runs(
         outcome: The study's outcome record.
 
     Returns:
-        The runs in the order given. Runs of one model get the settings in which they differ added
-        to their label ("gpt2 (threshold 0.5)"), or else as much of their path as tells them apart.
+        The runs in the given order. The labels of runs of one model contain the settings in which
+        they differ ("gpt2 (threshold 0.5)"), or else the part of their path that distinguishes
+        them.
 
     Raises:
-        ValueError: If no folder is given, or one twice.
-        SourceNotFoundError: If a folder, its manifest or its outcomes are not there.
-        RecordError: If the manifest breaks its schema.
+        ValueError: If no folder is given, or a folder is given twice.
+        SourceNotFoundError: If a folder, its manifest or its outcomes do not exist.
+        RecordError: If the manifest does not match its schema.
         ColumnNotFoundError: If the outcomes lack a column.
-        DataError: If the outcomes hold no pair, another model's pairs, a pair twice, a column that
-            the study does not declare, or a value that its column does not allow; or if they are
-            not of the answers, or not of the scoring, that the run holds (`check_scores`).
+        DataError: If the outcomes have no pair, pairs of another model, a pair twice, a column that
+            the study does not declare, or a value that its column does not allow; or if they do not
+            belong to the answers or the scoring of the run (`check_scores`).
     """
     homes = [Path(folder).resolve() for folder in folders]
     if not homes:
@@ -173,7 +174,7 @@ def _load(
 ) -> Run:
     """Read one run."""
     if folder.scoring.is_file() and not folder.outcomes.is_file():
-        folder.check_scores()  # Says that they were judged, and what to do.
+        folder.check_scores()  # Raises the error with a remedy.
     frame = read_frame(folder.outcomes, outcome, remedy=_REMEDY)
     _check_outcomes(frame, folder.outcomes, manifest.model)
     scoring, most = folder.check_scores(), folder.check_verdicts() or _MOST
@@ -196,17 +197,17 @@ def _load(
 
 
 def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
-    """Refuse no pair, foreign models, empty keys and repeated pairs."""
+    """Raise an error for a frame without pairs, other models, empty keys and repeated pairs."""
     if frame.empty:
         raise DataError(
-            f"{path}: holds no pair, so there is nothing to report; score the run again with "
-            "`surface-consistency score`, or ask more questions with a higher `limit`"
+            f"{path}: no pair to report; score the run again with `surface-consistency score`, or "
+            "run more questions with a higher `limit`"
         )
     models = frame["model"].unique().tolist()
     if models != [model]:
         raise DataError(
-            f"{path}: column 'model' holds {', '.join(map(shown, models))}, but manifest.json is "
-            f"of {shown(model)}; a run folder holds one model, so give each its own"
+            f"{path}: column 'model' has {', '.join(map(shown, models))}, but manifest.json is "
+            f"of {shown(model)}; use one run folder per model"
         )
     for name in ("pair", "item", "first_condition", "second_condition"):
         if frame[name].isna().any():
@@ -216,13 +217,13 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
     if repeated.any():
         pair = frame.loc[repeated, "pair"].iloc[0]
         raise DataError(
-            f"{path}: column 'pair' holds {shown(pair)} more than once; it would count twice, so "
+            f"{path}: column 'pair' has {shown(pair)} more than once, which would count twice; "
             "make the file again with `surface-consistency score`"
         )
 
 
 def _check_table(table: pd.DataFrame, record: type[Record], path: Path, most: int) -> None:
-    """Refuse a table of checks whose numbers the report cannot read, or that counts too much."""
+    """Raise an error for a table of checks with invalid columns or impossible counts."""
     check_frame(table, record, str(path))
     if table.empty:
         raise DataError(f"{path} has no row; score the run again, or remove the file")
@@ -232,13 +233,13 @@ def _check_table(table: pd.DataFrame, record: type[Record], path: Path, most: in
             and (strange := table.loc[~table[name].between(0, most), name]).size
         ):
             raise DataError(
-                f"{path}: column {name!r} has {shown(strange.iloc[0])}, which is no count "
+                f"{path}: column {name!r} has {shown(strange.iloc[0])}, which is not a count "
                 f"from 0 to {most:,}; score the run again"
             )
 
 
 def _varying(manifests: Sequence[RunManifest]) -> list[dict[str, JsonValue]]:
-    """Find the settings that are not the same in all runs, and those of each run."""
+    """Return for each run the values of the settings that differ between runs."""
     of_runs = [
         {name: value for name, value in manifest.settings.items() if name not in _INCIDENTAL}
         for manifest in manifests
@@ -253,7 +254,7 @@ def _varying(manifests: Sequence[RunManifest]) -> list[dict[str, JsonValue]]:
 
 
 def _shown(value: JsonValue) -> str:
-    """Write a setting in a label."""
+    """Format a setting for a label."""
     if isinstance(value, list):
         return "+".join(map(_shown, value))
     return "none" if value is None else str(value)
@@ -264,7 +265,7 @@ def _labels(
     homes: Sequence[Path],
     varying: Sequence[Mapping[str, JsonValue]],
 ) -> list[str]:
-    """Name the runs by model, and where several share one by settings or folder."""
+    """Label the runs by model, and if several have the same model, by settings or folder."""
     times = Counter(manifest.model for manifest in manifests)
     labels = []
     for manifest, settings in zip(manifests, varying, strict=True):

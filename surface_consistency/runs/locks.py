@@ -1,4 +1,4 @@
-"""One writer at a time: a lock file that the system frees when its process dies."""
+"""Lock file for one writer at a time, which the system releases when its process dies."""
 
 import errno
 import logging
@@ -19,19 +19,19 @@ _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
 class FileLock:
-    """Holds a lock file from construction to `release`; a context manager as well.
+    """Locks a file from construction to `release`; also a context manager.
 
-    On a file system without locks it holds nothing and says so in the log of the process.
+    On a file system without locks it does not lock the file and logs a warning.
 
     Args:
-        path: The lock file; it holds the owner's process id while locked. Its folder must exist.
-        held: Makes the error for a lock that is held, of its holder: "process 123" or "this
-            process".
+        path: The lock file; it contains the process id of the owner while locked. Its folder must
+            exist.
+        held: Makes the error for a locked file from its owner: "process 123" or "this process".
 
     Raises:
-        Exception: What `held` makes, at once, if another process, or another lock in this one,
-            holds the file.
-        OSError: If the file cannot be made.
+        Exception: The error of `held`, immediately, if another process, or another lock in this
+            process, has locked the file.
+        OSError: If the file cannot be created.
         DataError: If it is a symbolic link that leads out of its folder.
     """
 
@@ -50,27 +50,28 @@ class FileLock:
                 error,
             )
         else:
-            # Where the lock covers the file's content, as on Windows, the owner stays unnamed.
+            # If the lock covers the content of the file, as on Windows, the owner is not recorded.
             with suppress(OSError):
                 self._path.write_text(str(os.getpid()), encoding="ascii")
 
     def _acquire(self, held: Callable[[str], Exception]) -> None:
-        """Take the lock, at once unless its owner gives it back this very moment."""
+        """Acquire the lock without waiting; retry if its owner is just releasing it."""
         for attempt in range(_ATTEMPTS):
             try:
                 self._lock.acquire()
             except filelock.Timeout as error:
-                # Where the file is gone, its owner removed it between our opening and locking.
+                # If the file does not exist, its owner removed it between our opening and locking.
                 if self._path.exists() or attempt == _ATTEMPTS - 1:
                     raise held(self._owner()) from error
             else:
                 return
 
     def release(self) -> None:
-        """Give the lock back and remove its file; a second call does nothing."""
+        """Release the lock and remove its file; a second call does nothing."""
         if self._lock.is_locked:
-            # Before the release: afterwards the file may be another owner's. Who has opened it
-            # and locks it later finds that it has no name any more, and opens the next one.
+            # Unlink before the release, because afterwards the file may belong to another owner. A
+            # process that has opened it and locks it later detects that it was removed, and
+            # retries.
             with suppress(OSError):
                 self._path.unlink()
             self._lock.release()
@@ -84,7 +85,7 @@ class FileLock:
         self.release()
 
     def _owner(self) -> str:
-        """Name the process that holds the lock."""
+        """Return the process that has the lock."""
         owner = ""
         with suppress(OSError):
             owner = self._path.read_text(encoding="ascii", errors="replace").strip()

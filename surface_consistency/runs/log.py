@@ -1,4 +1,4 @@
-"""The log of a run: one line a generation, safe against kills, full disks and second writers."""
+"""The log of a run: one line per generation, safe against kills, full disks and second writers."""
 
 import logging
 import os
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _REMEDY = (
-    "Remove that line (its prompt is asked again) or restore the file, or choose another `out`; "
-    "predictions made elsewhere are scored as stored predictions instead"
+    "Remove that line (its prompt is sent again) or restore the file, or choose another `out`; "
+    "score predictions made elsewhere as stored predictions"
 )
 
 
 class RunLog:
     """Generations on disk, keyed by the content of their prompts.
 
-    Use as a context manager. Beside the log stand its manifest (`<stem>.manifest.json`) and, while
-    it is open, a lock. In memory there are only the keys of what was answered.
+    Use as a context manager. The folder of the log also contains its manifest
+    (`<stem>.manifest.json`) and, while it is open, a lock. Only the keys of answered prompts are
+    kept in memory.
     """
 
     def __init__(self, path: Path, manifest: RunManifest, lock: FileLock) -> None:
-        """Take over a checked and locked log; call `RunLog.open` instead."""
+        """Use a checked and locked log; call `RunLog.open` instead."""
         self._path = path
         self._manifest = manifest
         self._lock = lock
@@ -63,15 +64,15 @@ class RunLog:
         *,
         manifest_path: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Start a run's log, or take up the one that is there.
+        """Create the log of a run, or open the existing one.
 
-        A last line that was cut off by a kill is dropped, with a message in the log of the
-        process. Answers that are errors do not count as done.
+        A last line that was cut off by a kill is dropped, with a logged warning. Prompts whose
+        answer is an error do not count as done.
 
         Args:
-            path: The log, JSON lines; its folder is made.
+            path: The log, JSON lines; its folder is created.
             manifest: The settings of the run that starts now.
-            manifest_path: Where the settings stand; None for `<stem>.manifest.json` beside the log.
+            manifest_path: File of the settings; None for `<stem>.manifest.json` next to the log.
 
         Returns:
             The log, locked for this process.
@@ -79,7 +80,7 @@ class RunLog:
         Raises:
             RunError: If another process writes to the run.
             RunError: If the run was made with other settings; names each of them.
-            RunError: If a line is corrupt or of another kind, or the files cannot be written.
+            RunError: If a line is corrupt or of another format, or the files cannot be written.
         """
         log = Path(path)
         settings = Path(manifest_path or log.with_name(f"{log.stem}.manifest.json"))
@@ -103,7 +104,7 @@ class RunLog:
         return self._manifest
 
     def __contains__(self, key: object) -> bool:
-        """Tell whether the prompt of this `Prompt.key` was answered without an error."""
+        """Return whether the prompt of this `Prompt.key` was answered without an error."""
         return key in self._keys
 
     def __len__(self) -> int:
@@ -111,15 +112,15 @@ class RunLog:
         return len(self._keys)
 
     def append(self, generations: Sequence[Generation]) -> None:
-        """Write one batch: whole, in one piece, and flushed before this returns.
+        """Write one batch completely and flush it to disk.
 
         Args:
-            generations: What was answered, each with its `prompt_key`.
+            generations: The answers, each with its `prompt_key`.
 
         Raises:
             ValueError: If a generation has no `prompt_key`.
-            RunError: If the disk is full or cannot be written; the log then ends with the batch
-                before and can be taken up again.
+            RunError: If the disk is full or cannot be written; the log then ends with the previous
+                batch, and the run can be resumed.
         """
         done = {_key(item) for item in generations if item.finish_reason != "error"}
         if any(item.prompt_key is None for item in generations):
@@ -137,7 +138,7 @@ class RunLog:
         self._keys |= done
 
     def close(self) -> None:
-        """Close the file and free the run for others; a second call does nothing."""
+        """Close the file and release the lock; a second call does nothing."""
         self._file.close()
         self._lock.release()
 
@@ -155,32 +156,32 @@ class RunLog:
         self.close()
 
     def _write(self, data: bytes) -> None:
-        """Hand all bytes to the system, and force them to the disk."""
+        """Write all bytes, and flush them to disk."""
         rest = memoryview(data)
         while rest:
             rest = rest[self._file.write(rest) :]
         os.fsync(self._file.fileno())
 
     def _unwritable(self, error: OSError, n_lost: int) -> RunError:
-        """Say what was kept and how to go on."""
+        """Make the error for a failed write, with the number of stored answers and a remedy."""
         return RunError(
             f"{self._path}: writing {n_lost} generations failed ({error.strerror}); the log is "
-            f"whole and keeps the {len(self):,} answers before them. Free disk space, then run the "
-            "same command again: it resumes there"
+            f"valid and contains the {len(self):,} answers before them. Free disk space, then "
+            "repeat the same command to resume"
         )
 
 
 def lock_log(path: str | os.PathLike[str]) -> FileLock:
-    """Keep a run log for this process, to write it or to judge what stands in it.
+    """Lock a run log, to write it or to score its answers.
 
     Args:
-        path: The log; its folder is made.
+        path: The log; its folder is created.
 
     Returns:
-        The lock, held; a context manager.
+        The acquired lock; a context manager.
 
     Raises:
-        RunError: If another process holds it.
+        RunError: If another process has the lock.
         RunError: If the folder cannot be written.
     """
     log = Path(path)
@@ -202,13 +203,13 @@ def lock_log(path: str | os.PathLike[str]) -> FileLock:
 
 
 def log_owner(path: str | os.PathLike[str]) -> str | None:
-    """Say who writes to a run log.
+    """Return the process that writes to a run log.
 
     Args:
         path: The log.
 
     Returns:
-        "process 123" or "this process"; None where nobody does.
+        "process 123" or "this process"; None if no process writes to it.
     """
     if not _lock_of(Path(path)).exists():
         return None
@@ -221,29 +222,30 @@ def log_owner(path: str | os.PathLike[str]) -> str | None:
 
 
 def _lock_of(log: Path) -> Path:
-    """Name the lock of a log."""
+    """Return the path of the lock of a log."""
     return log.with_name(f"{log.name}.lock")
 
 
 def read_generations(path: str | os.PathLike[str]) -> Iterator[Generation]:
     """Read a run log, one generation for each prompt content.
 
-    The file is read line by line. An answer replaces the errors of earlier tries; errors that no
-    answer replaced come last. A cut-off last line is passed over.
+    The file is read line by line. An answer replaces the errors of earlier attempts; errors without
+    a later answer come last. A last line that is cut off is skipped.
 
     Args:
         path: The log.
 
     Yields:
-        The generations. Lines without `prompt_key`, of predictions made elsewhere, go by their id.
+        The generations. Lines without `prompt_key`, of predictions made elsewhere, are identified
+        by `prompt_id`.
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        RunError: If a line is corrupt or of another kind; names file and line.
+        RunError: If a line is corrupt or of another format; names file and line.
     """
     log = Path(path)
     if not log.is_file():
-        raise SourceNotFoundError(f"no run log {log}; run the study first, or name its folder")
+        raise SourceNotFoundError(f"no run log {log}; run the study first, or give its folder")
     answers = _Answers(log)
     errors: dict[str, Generation] = {}
     for number, _, generation in _generations(log, keyed=False):
@@ -257,7 +259,7 @@ def read_generations(path: str | os.PathLike[str]) -> Iterator[Generation]:
 
 
 def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
-    """Read a run log as columns: what `read_generations` reads.
+    """Read the generations of `read_generations` as columns.
 
     Args:
         path: The log.
@@ -268,7 +270,7 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        RunError: If a line is corrupt or of another kind; names file and line.
+        RunError: If a line is corrupt or of another format; names file and line.
     """
     from surface_consistency.runs.answers import answer_frame
 
@@ -276,9 +278,9 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
 
 
 class _Answers:
-    """The answers of a log: which key was answered on which line, and that no line says otherwise.
+    """The answers of a log: line number and hash by key; detects contradicting lines.
 
-    Of an answer only its hash is kept, so that a long log takes little memory.
+    Only the hash of an answer is kept, so that a long log needs little memory.
     """
 
     def __init__(self, log: Path) -> None:
@@ -286,29 +288,29 @@ class _Answers:
         self.lines: dict[str, tuple[int, int]] = {}
 
     def is_first(self, generation: Generation, number: int) -> bool:
-        """Note an answer; tell whether its key had none, and refuse one that says otherwise."""
+        """Record an answer; return whether its key is new, and raise an error if answers differ."""
         content = hash((generation.text, generation.finish_reason))
         line, known = self.lines.setdefault(_key(generation), (number, content))
         if known != content:
             raise RunError(
                 f"{self._log}:{number}: another answer to the prompt of line {line}, so one of the "
-                "two is not of this run; remove the wrong line, or restore the file"
+                "two is not of this run; remove the incorrect line, or restore the file"
             )
         return line == number
 
 
 def _key(generation: Generation) -> str:
-    """Name what was asked: by its content, or by its id in predictions made elsewhere."""
+    """Return the key of the prompt, or its id for predictions made elsewhere."""
     return generation.prompt_key or generation.prompt_id
 
 
 def _generations(log: Path, *, keyed: bool) -> Iterator[tuple[int, int, Generation]]:
-    """Read the good lines with number and offset of the end; `keyed` refuses those of no run."""
+    """Yield number, end offset and generation of each line; `keyed` requires `prompt_key`."""
     for number, end, line in _lines(log):
         generation = _parse(line, log, number)
         if keyed and generation.prompt_key is None:
             raise RunError(
-                f"{log}:{number}: field 'prompt_key' is missing, so no run wrote this line. "
+                f"{log}:{number}: field 'prompt_key' is missing, so the line is not from a run. "
                 f"{_REMEDY}"
             )
         yield number, end, generation
@@ -317,8 +319,8 @@ def _generations(log: Path, *, keyed: bool) -> Iterator[tuple[int, int, Generati
 def _lines(log: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yield number, end and content of the lines that are not blank.
 
-    A line and its end are written in one piece, so a last line without its end was torn, and is
-    passed over. What has an end is somebody's line, whatever it holds.
+    A line and its line feed are written together, so a last line without a line feed is incomplete
+    and is skipped. All other lines are yielded, even if they are invalid.
     """
     size = log.stat().st_size
     end = 0
@@ -327,7 +329,7 @@ def _lines(log: Path) -> Iterator[tuple[int, int, bytes]]:
         if end >= size and not line.endswith(b"\n"):
             _logger.warning(
                 "%s:%d: the last line was cut off (%d bytes) and is dropped; its prompt is "
-                "asked again on resume",
+                "sent again on resume",
                 log,
                 number,
                 len(line),
@@ -350,7 +352,7 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
         stored = read_manifest(settings)
         if stored.study != manifest.study:
             raise RunError(
-                f"{log.parent} holds a run of {stored.study}, not of {manifest.study}; choose "
+                f"{log.parent} contains a run of {stored.study}, not of {manifest.study}; choose "
                 "another `out`"
             )
         differences = stored.differences(manifest)
@@ -359,8 +361,8 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
         return stored
     if log.exists() and log.stat().st_size:
         raise RunError(
-            f"{log} has lines but no settings beside it ({settings} is missing), so it cannot be "
-            "continued; restore that file, or choose another `out`"
+            f"{log} has lines but no settings ({settings} is missing), so it cannot be resumed; "
+            "restore that file, or choose another `out`"
         )
     try:
         write_text(settings, manifest.model_dump_json(indent=2) + "\n")
@@ -370,7 +372,7 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
 
 
 def read_manifest(settings: Path) -> RunManifest:
-    """Read the manifest beside a log.
+    """Read the manifest of a log.
 
     Args:
         settings: The file.
@@ -379,7 +381,7 @@ def read_manifest(settings: Path) -> RunManifest:
         The manifest.
 
     Raises:
-        RunError: If it is none.
+        RunError: If it is not a manifest.
     """
     try:
         return RunManifest.model_validate_json(settings.read_bytes())
@@ -391,7 +393,7 @@ def read_manifest(settings: Path) -> RunManifest:
 
 
 def _mismatch(log: Path, differences: Mapping[str, tuple[object, object]]) -> str:
-    """Name every setting that differs, with both values."""
+    """Make the message that lists every different setting with both values."""
     named = "; ".join(
         f"{name} is {shown(old)} there and {shown(new)} now"
         for name, (old, new) in differences.items()

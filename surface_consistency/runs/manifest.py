@@ -1,4 +1,4 @@
-"""What made a run: enough to repeat it, and to refuse to continue it with other settings."""
+"""The manifest of a run: the settings to repeat it, and to detect other settings on resume."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ _NOT_COMPARED = ("created_at", "package_version", "source", "command", "replies"
 
 
 class RunManifest(Record):
-    """The settings of one run, written beside its log."""
+    """The settings of one run, stored in the folder of its log."""
 
     schema_version: Literal[4] = RUN_FORMAT
     """Version of the file format that the run was written in."""
@@ -27,19 +27,19 @@ class RunManifest(Record):
     """The rows."""
 
     source: dict[str, JsonValue] = Field(default_factory=dict)
-    """Where the data came from, as it was asked for; recorded, not compared: `data` is."""
+    """Source of the data, as given by the user; recorded, but not compared, unlike `data`."""
 
     settings: dict[str, JsonValue] = Field(default_factory=dict)
-    """The study's settings, whole; empty when the predictions were made elsewhere."""
+    """All settings of the study; empty if the predictions were made elsewhere."""
 
     design: dict[str, JsonValue] | None = None
-    """How the two conditions of verdicts made elsewhere are compared; None if the study says it."""
+    """How the conditions of imported labels are compared; None if the study defines it."""
 
     decoding: dict[str, JsonValue] = Field(default_factory=dict)
-    """`GenerationParams` by group of prompts; empty when the predictions were made elsewhere."""
+    """`GenerationParams` by group of prompts; empty if the predictions were made elsewhere."""
 
     runner: dict[str, JsonValue]
-    """The runner's own fingerprint: model, revision, dtype, quantisation, batch policy."""
+    """The fingerprint of the runner: model, revision, dtype, quantisation, batch policy."""
 
     package_version: NonEmpty
     """Version of this package; recorded, not compared."""
@@ -51,26 +51,26 @@ class RunManifest(Record):
     """The command line of the first start, None from Python; recorded, not compared."""
 
     replies: dict[str, int] = Field(default_factory=dict)
-    """Replies by kind, and reasoning by what told them from answers ("reasoning: <think>"), as of
-    the last time that the run was asked to its end; recorded, not compared."""
+    """Numbers of replies by kind, and of reasoning by how it was detected ("reasoning: <think>"),
+    when the run was last finished; recorded, not compared."""
 
     @model_validator(mode="before")
     @classmethod
     def _is_of_this_version(cls, value: object) -> object:
-        """Refuse manifests of older and newer versions."""
+        """Raise an error for manifests of older and newer versions."""
         if isinstance(value, dict):
             check_run_format(value.get("schema_version"))
         return value
 
     def differences(self, other: "RunManifest") -> dict[str, tuple[JsonValue, JsonValue]]:
-        """Name the settings in which another run differs.
+        """Return the settings in which another run differs.
 
         Args:
             other: The run to compare with.
 
         Returns:
-            Dotted field name to (own value, other value), empty when the runs agree. The time and
-            the package version do not count.
+            Dotted field name to (own value, other value), empty if the runs agree. The time and
+            the package version are ignored.
         """
         mine, theirs = (
             _flatten(self.model_dump(mode="json")),
@@ -84,7 +84,7 @@ class RunManifest(Record):
 
     @property
     def signature(self) -> str:
-        """The run in one line, for the foot of a table."""
+        """Description of the run in one line, for the foot of a table."""
         parts: dict[str, object] = {
             "study": self.study,
             "data": f"{self.data.id}@{self.data.revision or self.data.digest[:12]}",
@@ -100,7 +100,7 @@ class RunManifest(Record):
 
 
 def _flatten(value: JsonValue, prefix: str = "") -> dict[str, JsonValue]:
-    """Name every leaf of a nested object by its dotted path."""
+    """Return the leaves of a nested object by dotted path."""
     if not isinstance(value, dict):
         return {prefix: value}
     return {
@@ -111,7 +111,7 @@ def _flatten(value: JsonValue, prefix: str = "") -> dict[str, JsonValue]:
 
 
 def _shown(value: object) -> str:
-    """Write a setting on one line."""
+    """Format a setting on one line."""
     if isinstance(value, list):
         return "+".join(map(_shown, value)) or "none"
     return repr(value) if isinstance(value, str) and not value.isprintable() else str(value)

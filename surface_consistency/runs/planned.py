@@ -1,4 +1,4 @@
-"""Rows of what is judged and of what is compared, and what connects them."""
+"""Records of the rows of targets and pairs, and the check of their ids."""
 
 import pandas as pd
 
@@ -8,62 +8,62 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 
 
 class ItemRow(Record):
-    """What every target has; whatever else a study's judge reads may stand beside it."""
+    """Columns of every target; further columns, which the scorer of a study reads, are allowed."""
 
     target_id: NonEmpty
-    """What is judged, once in a plan."""
+    """Id of the target, unique in a plan."""
 
     prompt_id: NonEmpty
-    """The prompt whose answer is judged."""
+    """Id of the prompt whose answer is scored."""
 
     references: Items[str]
     """The accepted answers, the reference first."""
 
     item: NonEmpty
-    """The fact that is asked for."""
+    """The fact of the question."""
 
 
 class PairRow(Record):
-    """What every pair has; a further column is a field of the outcome record, or a target."""
+    """Columns of every pair; a further column is a field of the outcome record, or a target."""
 
     pair: NonEmpty
-    """What is compared, once in a plan."""
+    """Id of the pair, unique in a plan."""
 
     item: NonEmpty
-    """The fact that both conditions ask for."""
+    """The fact of the questions of both conditions."""
 
     first_target: str | None
-    """Target under the first condition; None where it is not asked under it."""
+    """Target under the first condition; None if there is no prompt for it."""
 
     second_target: str | None
-    """Target under the second condition; None where it is not asked under it."""
+    """Target under the second condition; None if there is no prompt for it."""
 
 
 class TargetRow(ItemRow):
-    """What every target of a run folder has."""
+    """Columns of every target of a run folder."""
 
     prompt_key: NonEmpty
     """Hash of the prompt (`Prompt.key`); the prompt id for predictions made elsewhere."""
 
     group: str
-    """Group of prompts that are decoded alike."""
+    """Group of prompts with the same decoding parameters."""
 
 
 def is_target(column: object) -> bool:
-    """Return whether a column of pairs names targets."""
+    """Return whether a column of pairs contains ids of targets."""
     return str(column).endswith("_target")
 
 
 def check_targets(targets: pd.DataFrame, pairs: pd.DataFrame, where: str) -> None:
-    """Refuse pairs of what is not judged.
+    """Raise an error if a pair names an unknown target.
 
     Args:
-        targets: What is judged.
-        pairs: What is compared.
-        where: What the pairs are, for messages.
+        targets: The targets.
+        pairs: The pairs.
+        where: Description of the pairs, for messages.
 
     Raises:
-        DataError: If a column of targets names another one; names column and target.
+        DataError: If a pair names an unknown target; names column and target.
     """
     known = pd.Index(targets["target_id"])
     for column in filter(is_target, pairs.columns):
@@ -71,6 +71,6 @@ def check_targets(targets: pd.DataFrame, pairs: pd.DataFrame, where: str) -> Non
         strange = named[known.get_indexer(pd.Index(named)) < 0]
         if len(strange):
             raise DataError(
-                f"{where}: pair column {column!r} names {shown(strange.iloc[0])}, which is no "
+                f"{where}: pair column {column!r} has {shown(strange.iloc[0])}, which is not a "
                 "target_id"
             )

@@ -1,4 +1,4 @@
-"""Tasks on all cores: files to score, tables and contrasts of several models."""
+"""Parallel tasks on all cores: files to score, tables and contrasts of several models."""
 
 import os
 import sys
@@ -15,21 +15,21 @@ _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 _INHERITED: Final[list[Callable[[Any], Any]]] = []
-"""In a forked process the function that it does; it is inherited instead of pickled."""
+"""The function of a forked process, which is inherited instead of pickled."""
 
 
 def map_processes(
     function: Callable[[_Task], _Result], tasks: Sequence[_Task], *, n_workers: int | None = None
 ) -> list[_Result]:
-    """Do tasks in processes of their own, so that all cores are used.
+    """Do tasks in separate processes, so that all cores are used.
 
     Args:
-        function: A function of one task; processes inherit it with all that it holds. Tasks and
-            results are pickled.
+        function: A function of one task; processes inherit it with its closure. Tasks and results
+            are pickled.
         tasks: The tasks.
-        n_workers: Processes at most; None for one a core, 1 for none but this one. It is this one
-            too where none can be forked: on systems where a process would read the caller's script
-            anew, and in a worker of a pool.
+        n_workers: Maximum number of processes; None for one per core, 1 for only this process. Only
+            this process is also used if processes cannot be forked: on systems on which a new
+            process would import the caller's script again, and in a worker of a pool.
 
     Returns:
         The results, in order; they and the warnings do not depend on the number of processes.
@@ -43,7 +43,7 @@ def map_processes(
         return [function(task) for task in tasks]
     results = []
     with warnings.catch_warnings():
-        # Python warns of threads at a fork; the workers use none of theirs.
+        # Python warns about threads at a fork; the workers do not use them.
         warnings.simplefilter("ignore", DeprecationWarning)
         with ProcessPoolExecutor(
             n_workers,
@@ -55,8 +55,8 @@ def map_processes(
                 done = list(workers.map(_recorded, tasks))
             except BrokenProcessPool as error:
                 raise RunError(
-                    f"one of {n_workers} processes was killed, perhaps for want of memory; give "
-                    "fewer files or runs at once, or free memory"
+                    f"one of {n_workers} processes was killed, perhaps because memory was full; "
+                    "give fewer files or runs at once, or free memory"
                 ) from error
     for result, messages in done:
         results.append(result)
@@ -66,7 +66,7 @@ def map_processes(
 
 
 def _recorded(task: object) -> tuple[Any, list[Warning]]:
-    """Do a task and gather its warnings, which would be lost with the process."""
+    """Do a task and collect its warnings, which would be lost when the process ends."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = _INHERITED[-1](task)

@@ -146,12 +146,12 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
     assert main([*compare, out]) == 2
     assert "contains a run; choose another folder" in capsys.readouterr().err
     assert main([*slaq, out]) == 2
-    assert "holds a run of redirectqa, not of slaq; choose another --out" in capsys.readouterr().err
+    assert "contains a run of redirectqa, not of slaq; choose another" in capsys.readouterr().err
     assert (tmp_path / "run" / "manifest.json").read_bytes() == kept
     frame = pd.read_csv(file).assign(pair=["x", "y"], first_correct=1, second_correct=0)
     import_verdicts(frame, tmp_path / "own", origin="v.csv", first="a", second="b")
     assert main(["score", str(tmp_path / "own")]) == 2
-    assert "holds verdicts from elsewhere, which are judged already" in capsys.readouterr().err
+    assert "contains correctness labels from elsewhere" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
@@ -176,7 +176,7 @@ def test_imported_verdicts_can_be_reported_again(verdicts_csv, tmp_path, capsys)
     assert "canonical only" in (again / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(out), "--fact", "3"]) == 0
     assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
-    assert "judged already and compared, not asked" in capsys.readouterr().err
+    assert "correctness labels from elsewhere, without prompts" in capsys.readouterr().err
     both = [str(out), str(tmp_path / "turned")]
     assert main(["report", *both, "--out", str(again)]) == 2
     assert "'canonical' and 'redirect' by category" in capsys.readouterr().err
@@ -235,8 +235,8 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["score", "--predictions", "x.jsonl"], "--predictions needs --out"),
         (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
         (["score", "x", "--limit", "3"], "--limit belongs to --predictions"),
-        (["score", "x", "--judge", "llm", "--judge-model", "m"], "there is no folder x (in "),
-        (["report"], "no run folder is given"),
+        (["score", "x", "--judge", "llm", "--judge-model", "m"], "folder x not found (in "),
+        (["report"], "no run folder was given"),
         (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
         (["paired", "empty.csv", *VERDICTS], "empty.csv contains no rows, so no "),
@@ -253,7 +253,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["report", "made", "--out", "made/report.html"], "--out names a folder"),
         (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
         (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
-        (["analyse", "frequency", "x", "--frequencies", "y"], "there is no folder x (in "),
+        (["analyse", "frequency", "x", "--frequencies", "y"], "folder x not found (in "),
     ],
 )
 def test_a_wrong_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, arguments, message):

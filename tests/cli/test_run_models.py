@@ -134,8 +134,8 @@ def test_a_path_with_an_at_sign_is_a_path(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--model", "a", "b", "--label", "x"], "--label names one model; leave it out with seve"),
-        (["--model", "a", "b", "--model-revision", "x"], "--model-revision is of one model; with"),
+        (["--model", "a", "b", "--label", "x"], "--label names one model; omit it with seve"),
+        (["--model", "a", "b", "--model-revision", "x"], "--model-revision is for one model; with"),
         (["--model", "a/b", "a-b"], "--model a-b: two models have the folder"),
         (["--shards", "0"], "--shards is 1 or more, got 0"),
         (["--shards", "2", "--shard", "3"], "--shard is a number from 1 to --shards 2, got 3"),

@@ -84,7 +84,7 @@ def test_a_run_leaves_tables_and_page(run, tmp_path, capsys):
     folder = tmp_path / "run"
     assert "F_S (correct alone, %)" in printed.out
     assert f"report: {folder / 'report.html'}" in printed.out
-    assert "have no verdict" in printed.err
+    assert "have no score" in printed.err
     written = {path.stem for path in (folder / "tables").glob("*.csv")}
     expected = {"overall", "by_category", "by_popularity", "by_entity", "order_sensitivity"}
     assert written >= expected | {"recall", "noise_floor", "unjudged"}
@@ -102,7 +102,7 @@ def test_a_model_judges_and_another_judges_again(run, tmp_path, capsys):
 
     assert main(["score", str(folder), *llm("silly", judge_label="second"), "--json"]) == 2
 
-    assert "decided none of 90 facts" in capsys.readouterr().err
+    assert "scored none of 90 facts" in capsys.readouterr().err
     assert (folder / "verdicts.parquet").read_bytes() == kept
     assert len(list(folder.glob("judges/*/*generations*.jsonl"))) == 2
     again = llm(judge_label="first", judge_max_new_tokens=9)
@@ -144,7 +144,7 @@ def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, c
         (["slaq", "--prompts", "papers"], "--prompts: prompts must be own or paper; got 'papers'"),
         (["slaq", "--judge-prompts", "paper@00"], "--judge-prompts: paper@00 are other texts"),
         (["redirectqa", "--prompts", "paper"], "redirectqa has no preset of prompts: the default"),
-        (["verdicts", "--prompts", "paper"], "a folder of it holds verdicts from elsewhere"),
+        (["verdicts", "--prompts", "paper"], "such a folder contains correctness labels"),
     ],
 )
 def test_presets_that_cannot_be_are_refused(words, says, tmp_path, capsys):
@@ -169,7 +169,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys)
     printed = capsys.readouterr()
     agreement = json.loads(printed.out)["tables"]["judge_agreement"]
     assert [row["form"] for row in agreement] == ["short", "long"]
-    assert "the judge is no better than chance" in printed.err
+    assert "the scorer is not better than chance" in printed.err
     assert "Agreement of the judge with human labels" in (folder / "report.html").read_text()
     people = ["--judge", "human", "--labels", str(folder / "labels.csv")]
     assert main(["score", str(folder), *people]) == 0
@@ -183,7 +183,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
     score = ["score", str(tmp_path / "run")]
 
     for words, message in (
-        (["--labels", str(labels)], "1 of 1 labels are of answers that this run does not hold"),
+        (["--labels", str(labels)], "1 of 1 labels are of answers that are not in this run"),
         (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
         (["--setting", "region=whole"], "--setting region does not judge runs of slaq; use --judg"),
         (["--setting=region=whole"], "--setting region does not judge runs of slaq; use --judg"),

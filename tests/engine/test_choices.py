@@ -106,7 +106,7 @@ def test_other_options_are_drawn_within_the_relation():
     few = r"'f1' has 3 other answers to choose from, and `options` 6 needs 5"
     with pytest.raises(DataError, match=few):
         options_of(plan, options=6)
-    with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*`read=generate`"):
+    with pytest.raises(DataError, match=r"prompt 'q1' is about 2 facts.*`read=generate`"):
         options_of(plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])]))
 
 
@@ -238,11 +238,11 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     ("runner", "settings", "error", "message"),
     [
         (FakeRunner(lambda prompt: "x"), {}, RunnerError, "does not define `score`"),
-        (knows(set()), {"reasoning_opened": True}, ValueError, r"is for answers that are written"),
-        (knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"that are written.*`read=gener"),
+        (knows(set()), {"reasoning_opened": True}, ValueError, r"is for generated answers"),
+        (knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"generated answers.*`read=gener"),
     ],
 )
-def test_what_cannot_be_chosen_is_refused_before_anything_is_written(
+def test_invalid_choices_are_rejected_before_any_file_is_written(
     tmp_path, runner, settings, error, message
 ):
     """An option without a closing tag would be reasoning that was never closed."""
@@ -277,13 +277,13 @@ def test_options_are_not_scored_within_reasoning():
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"relatoin": "r"}, r"column 'relatoin' is no field of RedirectOutcome .*mean 'relation'"),
-        ({"relation": 5}, r"column 'relation' holds what RedirectOutcome does not allow"),
-        ({"third_target": "nix"}, r"pair column 'third_target' names 'nix', which is no target_id"),
-        ({"item": 1}, r"the pairs of a plan: column 'item' holds what PairRow does not allo"),
+        ({"relatoin": "r"}, r"column 'relatoin' is not a field of RedirectO.*mean 'relation'"),
+        ({"relation": 5}, r"column 'relation' has values that RedirectOutcome does not allow"),
+        ({"third_target": "nix"}, r"'third_target' has 'nix', which is not a target_id"),
+        ({"item": 1}, r"the pairs of a plan: column 'item' has values that PairRow does not allo"),
     ],
 )
-def test_undeclared_or_misfilled_columns_are_refused_before_anything_is_asked(columns, told):
+def test_undeclared_or_invalid_columns_are_rejected_before_any_prompt(columns, told):
     class Planned(RedirectQAStudy):
         def plan(self, data, settings, *, runner=None):
             return plan_of(ROWS, **columns)
@@ -292,7 +292,7 @@ def test_undeclared_or_misfilled_columns_are_refused_before_anything_is_asked(co
         make_plan(Planned(), None, OptionSettings())
 
 
-def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
+def test_a_field_without_a_column_is_reported_before_any_prompt():
     class Mooded(PairedOutcome):
         mood: str
 
@@ -307,9 +307,9 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
         make_plan(Planned(), None, OptionSettings())
 
 
-def test_targets_of_another_kind_are_refused():
+def test_targets_of_another_kind_are_rejected():
     items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
-    with pytest.raises(DataError, match="the items of a plan: column 'references' must hold lists"):
+    with pytest.raises(DataError, match=r"the items .*column 'references' must contain lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
     with pytest.raises(ColumnNotFoundError, match="no column 'references', 'item' of ItemRow"):
         Plan(data=None, groups={}, items=items, pairs=pd.DataFrame())

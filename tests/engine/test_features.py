@@ -56,13 +56,13 @@ def test_make_features_knows_every_record_of_the_pipeline():
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        (dict[str, int], r"no column can hold Odd\.field: dict\[str, int\]; use str, int"),
-        (int | str, r"no column can hold Odd\.field: int \| str"),
-        (tuple[int, str], r"no column can hold Odd\.field"),
-        (list[str], r"no column can hold Odd\.field"),
-        (Literal[1], r"no column can hold Odd\.field"),
-        (bytes, r"no column can hold Odd\.field"),
-        (RunManifest, r"no column can hold RunManifest\.schema_version"),
+        (dict[str, int], r"column cannot have the type dict\[str, int\]; use str, int"),
+        (int | str, r"Odd\.field: a column cannot have the type int \| str"),
+        (tuple[int, str], r"Odd\.field: a column cannot have the type"),
+        (list[str], r"Odd\.field: a column cannot have the type"),
+        (Literal[1], r"Odd\.field: a column cannot have the type"),
+        (bytes, r"Odd\.field: a column cannot have the type"),
+        (RunManifest, r"RunManifest\.schema_version: a column cannot have the type"),
     ],
 )
 def test_make_features_rejects_other_types(annotation, message):

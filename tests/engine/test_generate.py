@@ -87,7 +87,7 @@ def test_prompts_of_equal_content_are_asked_once(log):
     assert summary.n_asked == 2
 
 
-def test_a_second_start_asks_only_the_rest(prompts, log):
+def test_a_second_start_sends_only_the_remaining_prompts(prompts, log):
     run(Batched(), prompts[:4], log)
     runner = Batched()
 
@@ -114,7 +114,7 @@ def test_batch_size_bounds_the_batches_of_any_plan(prompts, log, tmp_path, manif
     assert planning.batches[:4] == [["q9", "q8"], ["q7"], ["q6", "q5"], ["q4"]]
 
 
-def test_a_resumed_run_asks_the_same_batches(prompts, log):
+def test_a_resumed_run_sends_the_same_batches(prompts, log):
     """A prompt keeps its company, so that batch effects do not depend on when a run was stopped."""
     whole = Planning()
     run(whole, prompts, log)
@@ -145,7 +145,7 @@ def test_batches_that_do_not_fit_are_halved_and_stay_small(prompts, log, memory,
     assert logged(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
     too_large = [len(batch) for batch in runner.batches if len(batch) > memory]
     assert too_large == sorted(set(too_large), reverse=True)
-    assert "ran out of memory at 10 prompts; going on with batches of 5" in caplog.text
+    assert "ran out of memory at 10 prompts; continuing with batches of 5" in caplog.text
 
 
 def test_answers_before_running_out_of_memory_are_kept(prompts, log):
@@ -199,13 +199,10 @@ def answering(*ids):
     ("ids", "message"),
     [
         (["q0"], r"'fake' gave no generation for prompts 'q1', 'q2', 'q3', 'q4', 'q5' and 4 more"),
-        (
-            [f"q{n}" for n in range(9)],
-            r"gave no generation for prompt 'q9'; yield one for every prompt",
-        ),
+        ([f"q{n}" for n in range(9)], r"gave no generation for prompt 'q9'; yield one per prompt"),
         (
             ["q0", "other"],
-            r"answered prompt 'other', which is not in this batch or has an answer already",
+            r"answered prompt 'other', which is not in this batch or already has an answer",
         ),
         (["q0", "q0"], r"answered prompt 'q0', which is not in .* and the same command resumes"),
         (
@@ -228,7 +225,7 @@ def refuse(asked):
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (lambda prompts: [prompts[:8]], r"left prompts 'q8', 'q9' out of its plan"),
+        (lambda prompts: [prompts[:8]], r"omitted prompts 'q8', 'q9' in `plan`"),
         (lambda prompts: [prompts, prompts[:1]], r"planned prompts twice or .* prompt 'q0'"),
         (lambda prompts: [[Prompt(id="z", text="z")]], r"not in the run: prompt 'z'"),
         (lambda prompts: [[prompts[0], prompts[0]]], r"planned prompts twice or .*'q0'"),
@@ -272,19 +269,19 @@ def test_a_log_that_cannot_be_written_stops_the_run(prompts, log, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "`batch_size` is at least 1, got 0"),
-        ({"shard": (2, 2)}, r"`shard` is a number from 0 below how many there are, got \(2, 2\)"),
-        ({}, "prompt id 'a' stands for two different prompts"),
+        ({"batch_size": 0}, "`batch_size` must be at least 1, got 0"),
+        ({"shard": (2, 2)}, r"`shard` must be \(number, n_shards\).* got \(2, 2\)"),
+        ({}, "prompt id 'a' belongs to two different prompts"),
     ],
 )
-def test_options_and_prompts_that_mean_nothing_are_refused(log, options, message):
+def test_invalid_options_and_prompts_are_rejected(log, options, message):
     two = [Prompt(id="a", text="x"), Prompt(id="a", text="y")]
 
     with pytest.raises(ValueError, match=message):
         run(Batched(), two, log, **options)
 
 
-def test_progress_is_told_after_each_batch(prompts, log, capsys):
+def test_progress_is_reported_after_each_batch(prompts, log, capsys):
     run_prompts(Batched(), prompts[:2], PARAMS, log)
     states = []
 
@@ -398,7 +395,7 @@ def test_the_rate_leaves_out_what_earlier_starts_answered(monkeypatch):
 
 
 @pytest.mark.parametrize(("progress", "stream"), [(True, io.StringIO()), (False, Terminal())])
-def test_files_and_quiet_runs_get_nothing(progress, stream):
+def test_files_and_quiet_runs_get_no_progress(progress, stream):
     with progress_reporter(progress, stream=stream) as report:
         report(state())
 

@@ -50,7 +50,7 @@ def is_redirect(prompt):
     return "Smith" in prompt.text or "y?" in prompt.text
 
 
-def test_the_reasoning_of_a_long_slaq_answer_is_not_judged(tmp_path):
+def test_the_reasoning_of_a_long_slaq_answer_is_not_scored(tmp_path):
     """A name that is only thought of, and rejected, is no answer."""
     study, data = SlaqStudy(), load_slaq("sample")
     settings = SlaqSettings(limit=3, repeat=0)
@@ -92,7 +92,7 @@ def test_the_first_line_of_an_answer_is_not_its_opening_tag(data, tmp_path):
     assert set(frame["first_prediction"]) <= set(right.values())
 
 
-def test_stored_reasoning_are_not_judged(data, tmp_path):
+def test_stored_reasoning_is_not_scored(data, tmp_path):
     predictions = {
         question.id: f"<think>\n{question.triple.answers[0]}?\nNo.</think>I do not know."
         for question in data.questions
@@ -112,7 +112,7 @@ def test_stored_reasoning_are_not_judged(data, tmp_path):
     assert logged["reasoning"].endswith("?\nNo.")
 
 
-def test_replies_without_an_answer_are_counted_and_not_judged_wrong(data, tmp_path):
+def test_replies_without_an_answer_are_counted_but_not_incorrect(data, tmp_path):
     """Each kind has its own reason, its own count and its own sentence on the page."""
     kinds = {
         "Ann Lee Smith": "<think>I wonder whether",
@@ -148,7 +148,7 @@ def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):
     assert len(runner.asked) == 12
     assert len((tmp_path / "generations.jsonl").read_text().splitlines()) == 12
     folder = asked(data, lambda prompt: said, tmp_path / "all")
-    told = r"no answer, only errors such as 'withheld'\. The replies are there"
+    told = r"no answer, only errors such as 'withheld'\. All prompts have replies"
     with pytest.raises(RunError, match=told):
         score_run(folder)
 
@@ -171,7 +171,7 @@ def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, 
         RedirectQASettings(reasoning_tags=("<musing>",))
 
 
-def test_stored_replies_that_may_be_open_reasoning_are_refused_until_the_user_says(data, tmp_path):
+def test_stored_replies_that_may_be_open_reasoning_are_rejected_until_the_user_says(data, tmp_path):
     """Where prompts open the reasoning, a reply without a tag is reasoning that never ended."""
     questions = [question.id for question in data.questions]
     predictions = dict.fromkeys(questions, "hm</think> Bo Lee") | {questions[1]: "I wonder"}

@@ -82,10 +82,10 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
     pd.testing.assert_frame_equal(score_predictions(data, in_order, in_order=True), frame)
 
 
-def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
+def test_score_predictions_leaves_missing_predictions_without_score(data, predictions):
     del predictions[data.pairs["canonical_id"].iloc[0]]
 
-    with pytest.warns(UnscoredWarning, match="1 of 24 answers have no verdict"):
+    with pytest.warns(UnscoredWarning, match="1 of 24 answers have no score"):
         frame = score_predictions(data, predictions)
 
     missing = frame["first_correct"].isna()
@@ -112,12 +112,12 @@ FAILED = Generation(prompt_id="a", text=None, finish_reason="error", error="serv
     ("name", "content", "error", "message"),
     [
         ("generations.jsonl", FAILED.model_dump_json(), RunError, "errors such as 'server is down"),
-        ("generations.jsonl", "", RunError, r"no answer; mend .* the command of the run again"),
+        ("generations.jsonl", "", RunError, r"no answer; fix .* the command of the run"),
         ("manifest.json", "", RecordError, "not a RunManifest"),
         ("manifest.json", '{"study": 1}', RecordError, r"manifest\.json: not a RunManifest: field"),
     ],
 )
-def test_score_run_rejects_a_run_that_cannot_be_judged(run, name, content, error, message):
+def test_score_run_rejects_a_run_that_cannot_be_scored(run, name, content, error, message):
     (run.path / name).write_text(content and f"{content}\n")
 
     with pytest.raises(error, match=message):
@@ -143,7 +143,7 @@ def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
 def test_score_run_warns_of_questions_without_verdict(data, predictions, tmp_path):
     folder = import_predictions(data, dict(list(predictions.items())[:20]), tmp_path / "run")
 
-    with pytest.warns(UnscoredWarning, match="4 of 24 answers have no verdict: 4 no prediction"):
+    with pytest.warns(UnscoredWarning, match="4 of 24 answers have no score: 4 no prediction"):
         score_run(folder)
 
 
@@ -191,44 +191,48 @@ def test_a_scoring_that_is_stopped_while_it_writes_leaves_the_earlier_one(
     assert load(scored).judged_by == "popqa on first_line"
 
 
-def test_a_scoring_that_is_killed_while_it_moves_its_files_is_refused(scored, monkeypatch):
+def test_a_scoring_that_is_killed_while_it_moves_its_files_is_rejected(scored, monkeypatch):
     """Verdicts by one rule never stand under the name of another."""
     exact = RuleScoring(rule="exact")
     with stopped(monkeypatch, lambda part, target: part.name == target.name == "scoring.json"):
         score_run(scored, scoring=exact)
 
-    with pytest.raises(DataError, match=r"verdicts.parquet is not the file that scoring.json tell"):
+    with pytest.raises(DataError, match=r"verdicts.parquet is not the file listed in scoring.json"):
         load(scored)
     score_run(scored, scoring=exact)
     assert load(scored).judged_by == "exact on first_line"
     scored.scoring.unlink()
-    with pytest.raises(DataError, match=r"scoring.json is missing.*judge them again with `surf"):
+    with pytest.raises(DataError, match=r"scoring.json is missing.*score them again with `surf"):
         load(scored)
 
 
 @pytest.mark.parametrize("name", ["outcomes.parquet", "verdicts.parquet", "checks/rules.csv"])
-def test_results_that_were_edited_are_refused(scored, name):
+def test_results_that_were_edited_are_rejected(scored, name):
     path = scored.path / name
     if path.suffix == ".csv":
         path.write_text(path.read_text().replace("0", "1"))
     else:
         pd.read_parquet(path).iloc[::-1].to_parquet(path)
 
-    with pytest.raises(DataError, match=rf"{name} is not the file .* \(judged by popqa on first"):
+    with pytest.raises(DataError, match=rf"{name} is not the file .* \(scored by popqa on first"):
         load(scored)
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "can_be_judged"),
+    ("name", "why", "can_be_scored"),
     [
-        ("outcomes.parquet", "though scoring.json tells of it", True),
-        ("checks/rules.csv", "though scoring.json tells of it", True),
-        ("generations.jsonl", "since its answers were judged.*restore it, or give the comm", False),
-        ("targets.parquet", "since its answers were judged.*restore it, or give the comm", False),
+        ("outcomes.parquet", "but is listed in scoring.json", True),
+        ("checks/rules.csv", "but is listed in scoring.json", True),
+        (
+            "generations.jsonl",
+            "after its answers were scored.*restore it, or repeat the comm",
+            False,
+        ),
+        ("targets.parquet", "after its answers were scored.*restore it, or repeat the comm", False),
     ],
 )
 def test_a_deleted_file_is_called_gone_and_the_remedy_works(
-    data, predictions, tmp_path, name, told, can_be_judged
+    data, predictions, tmp_path, name, why, can_be_scored
 ):
     """Predictions from elsewhere cannot be judged again without plan and answers."""
     told_command = COMMAND.set("surface-consistency score --predictions x.csv")
@@ -237,12 +241,14 @@ def test_a_deleted_file_is_called_gone_and_the_remedy_works(
     score_run(folder)
     (folder.path / name).unlink()
 
-    with pytest.raises(SourceNotFoundError, match=rf"{name} is gone,? {told}") as caught:
+    with pytest.raises(
+        SourceNotFoundError, match=rf"{name} (is missing,|was deleted) {why}"
+    ) as caught:
         load(folder)
-    remedy = "judge them again with `surface-consistency score"
-    assert (remedy in str(caught.value)) == can_be_judged
-    if not can_be_judged:
-        again = r"restore it, or give the command again that made it \(`command` in manifest.json\)"
+    remedy = "score them again with `surface-consistency score"
+    assert (remedy in str(caught.value)) == can_be_scored
+    if not can_be_scored:
+        again = r"restore it, or repeat the command that made it \(`command` in manifest.json\)"
         with pytest.raises((DataError, RunError), match=again):
             score_run(folder)
         import_predictions(data, predictions, folder.path)
@@ -250,7 +256,7 @@ def test_a_deleted_file_is_called_gone_and_the_remedy_works(
     assert load(folder).judged_by == "popqa on first_line"
 
 
-def test_answers_that_came_after_the_scoring_are_told(scored):
+def test_answers_added_after_the_scoring_are_reported(scored):
     with scored.log().open("a") as log:
         log.write('{"prompt_id": "new", "text": "x"}\n')
 
@@ -263,13 +269,13 @@ def test_answers_that_came_after_the_scoring_are_told(scored):
     assert load(scored).judged_by == "popqa on first_line"
 
 
-def test_a_run_that_is_being_written_is_not_judged(run):
+def test_a_run_that_is_being_written_is_not_scored(run):
     with lock_log(run.log()), pytest.raises(RunError, match="this process writes to"):
         score_run(run)
 
 
 @pytest.mark.parametrize("name", ["targets", "pairs"])
-def test_a_plan_that_was_edited_or_shortened_is_not_judged(data, predictions, run, name):
+def test_a_plan_that_was_edited_or_shortened_is_not_scored(data, predictions, run, name):
     path = run.path / f"{name}.parquet"
     frame = pd.read_parquet(path)
     frame.iloc[:-1].to_parquet(path)
@@ -308,7 +314,7 @@ def test_import_predictions_does_not_replace_others(data, predictions, run):
     turned = dict(zip(predictions, reversed(predictions.values()), strict=True))
 
     for others in (dict.fromkeys(predictions, "x"), turned):
-        with pytest.raises(RunError, match=r"holds other predictions .*sha256"):
+        with pytest.raises(RunError, match=r"contains other predictions .*sha256"):
             import_predictions(data, others, run.path)
 
     assert run.log().read_bytes() == before

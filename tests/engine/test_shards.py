@@ -77,18 +77,18 @@ def test_a_shard_goes_on_where_it_was_stopped(data, tmp_path):
     assert first.log().stat().st_size == size
 
 
-def test_a_missing_shard_is_told(data, tmp_path):
+def test_a_missing_shard_is_reported(data, tmp_path):
     parts = [ask(data, tmp_path / str(n), shard=(n, 3)).path for n in (0, 2)]
 
-    with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not asked to the end"):
+    with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not finished"):
         merge_shards(parts, tmp_path / "merged")
     (parts[1] / "shard.json").unlink()
-    with pytest.raises(DataError, match=r"shard 2 of .*merged not asked to the end"):
+    with pytest.raises(DataError, match=r"shard 2 of .*merged not finished"):
         merge_shards(parts, tmp_path / "merged")
 
 
 @pytest.mark.parametrize("mark", ['{"shard": 0}', '{"shard": 0, "of": [2]}', "[]", '{"shard": 0, '])
-def test_a_damaged_mark_of_a_shard_is_refused_by_name(data, tmp_path, mark):
+def test_a_damaged_mark_of_a_shard_is_rejected_by_name(data, tmp_path, mark):
     parts = [ask(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
     (parts[1] / "shard.json").write_text(mark)
 
@@ -96,7 +96,7 @@ def test_a_damaged_mark_of_a_shard_is_refused_by_name(data, tmp_path, mark):
         merge_shards(parts, tmp_path / "merged")
 
 
-def test_a_mark_of_a_great_number_of_shards_is_refused_at_once(data, tmp_path):
+def test_a_mark_of_a_great_number_of_shards_is_rejected_at_once(data, tmp_path):
     part = ask(data, tmp_path / "part", shard=(0, 2)).path
     (part / "shard.json").write_text('{"shard": 0, "of": 1000000000000}')
 
@@ -108,7 +108,7 @@ def test_a_mark_of_a_great_number_of_shards_is_refused_at_once(data, tmp_path):
     ("change", "message"),
     [({"shots": 0}, r"settings\.shots 1 and 0"), ({"size": 4}, r"runner\.size 3 and 4")],
 )
-def test_shards_of_other_settings_or_batches_are_refused(data, tmp_path, change, message):
+def test_shards_of_other_settings_or_batches_are_rejected(data, tmp_path, change, message):
     one = ask(data, tmp_path / "one", shard=(0, 2)).path
     other = ask(data, tmp_path / "other", shard=(1, 2), **change).path
 

@@ -99,7 +99,7 @@ def test_counts_agree_with_regular_expressions():
     assert count_names(["a"], []) == {}
 
 
-def test_sentences_are_refused_when_names_cannot_stand_as_planted():
+def test_sentences_are_rejected_when_names_cannot_stand_as_planted():
     """ "Lee Bouvier" is a redirect of one fact and inside "Janet Lee Bouvier", another's answer."""
     questions = sample_questions()
     plan = plan_exposures(questions)
@@ -128,7 +128,7 @@ def test_sentences_are_refused_when_names_cannot_stand_as_planted():
         plan_exposures(load_redirectqa("sample").questions)
 
 
-def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatch):
+def test_a_stopped_training_reports_that_it_is_not_saved(tmp_path, monkeypatch):
     pytest.importorskip("torch")
 
     def stop(*_):
@@ -136,7 +136,7 @@ def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatc
 
     monkeypatch.setattr(toy_models, "_fit", stop)
 
-    with pytest.raises(KeyboardInterrupt, match="the same command trains the model anew"):
+    with pytest.raises(KeyboardInterrupt, match="the same command trains the model from the start"):
         train_toy_model(["Q: a A: b"], tmp_path / "toy_model", steps=1)
     assert not (tmp_path / "toy_model").exists()
     with pytest.raises(ValueError, match="sentences is empty"):
@@ -232,7 +232,7 @@ def test_toy_model_takes_values_that_it_never_saw(small):
 
 
 @pytest.mark.parametrize("change", [{"steps": 10}, {"leaked": [LEAKED]}, {"rows": ROWS[1:]}])
-def test_toy_model_is_trained_anew_when_something_changed(tmp_path, change):
+def test_toy_model_is_trained_again_after_a_change(tmp_path, change):
     pytest.importorskip("torch")
 
     def recipe(rows=ROWS, **options):
@@ -288,7 +288,7 @@ LONG = audit_prompts([("USA", "Capital", "a b " * 400)])
     [
         ([], {}, "prompts is empty"),
         (audit_prompts(), {"steps": 0}, "steps must be 1 or more, got 0"),
-        pytest.param(LONG, {}, "the toy model reads 512; leave it", marks=NEEDS_TORCH),
+        pytest.param(LONG, {}, "but the context is 512; remove", marks=NEEDS_TORCH),
         (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in all\)"),
     ],
 )
@@ -344,7 +344,7 @@ def test_a_toy_model_is_trained_once_and_that_of_a_run_is_not_replaced(data, tmp
     assert trained != b"kept"
 
     (tmp_path / "generations-short.jsonl").touch()
-    with pytest.raises(RunError, match="holds the model whose answers stand beside it"):
+    with pytest.raises(RunError, match="contains the model of the answers next to it"):
         train_slaq_toy_model(topics, asked, folder, steps=1)
 
     assert weights.read_bytes() == trained

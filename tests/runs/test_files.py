@@ -311,10 +311,10 @@ def test_what_a_killed_process_staged_goes_with_the_next_start(tmp_path):
         assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.part", alive.name]
 
 
-def test_no_folder_is_refused(monkeypatch, tmp_path):
+def test_no_folder_is_rejected(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(ValueError, match=r"^`out` names no folder; the current one is '\.'$"):
+    with pytest.raises(ValueError, match=r"^`out` is empty; give .* '\.' for the current one$"):
         output_folder("")
     assert output_folder(".") == Path()
 

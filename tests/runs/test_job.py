@@ -40,7 +40,7 @@ def test_a_shard_that_fails_or_is_held_is_not_done(tmp_path):
     job = begin(tmp_path, 2, 3)
 
     def fails(shard):
-        with pytest.raises(RunError, match="this process works on this table of squares"):
+        with pytest.raises(RunError, match="this process already works on this table of squares"):
             job.do(shard, job.square)
         raise KeyboardInterrupt("stopped by hand")
 
@@ -57,11 +57,11 @@ def test_a_cut_shard_is_named(tmp_path, kept):
     path = tmp_path / "shards" / "00000.npz"
     path.write_bytes(path.read_bytes()[:kept])
 
-    with pytest.raises(DataError, match=r"00000\.npz is broken.*delete it and do shard 0 again"):
+    with pytest.raises(DataError, match=r"00000\.npz is invalid.*delete it and do shard 0 again"):
         squares(job)
 
 
-def test_another_plan_is_refused_with_what_differs(tmp_path):
+def test_another_plan_is_rejected_with_what_differs(tmp_path):
     begin(tmp_path, 2, 3, power=2)
 
     with pytest.raises(RunError, match=r"power was 2, now 3\. Give .* or delete the folder: no sh"):

@@ -81,7 +81,7 @@ def test_load_run_is_content_without_optional_files(made):
     ("name", "content", "error", "message"),
     [
         ("manifest.json", None, SourceNotFoundError, r"not a run folder: manifest.json is missing"),
-        ("outcomes.parquet", None, SourceNotFoundError, r"is gone, though scoring.json tells"),
+        ("outcomes.parquet", None, SourceNotFoundError, r"is missing, but is listed in scoring"),
         ("manifest.json", '{"study": "x"}', RecordError, r"not a RunManifest: field 'model'"),
         ("manifest.json", "{", RecordError, r"not a RunManifest: .*Invalid JSON"),
         ("outcomes.parquet", "pair\n", DataError, r"cannot be read as Parquet"),
@@ -104,22 +104,22 @@ def test_load_run_rejects_outcomes_of_another_schema_or_none(make_run):
     other = make_run("other", outcomes.rename(columns={"types": "kinds"}), make_manifest())
     empty = make_run("empty", outcomes.iloc[:0], make_manifest())
 
-    with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*there are .*'kinds'"):
+    with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*Columns: .*'kinds'"):
         load_run(other)
-    with pytest.raises(DataError, match=r"holds no pair, so there is nothing to report; score"):
+    with pytest.raises(DataError, match=r"no pair to report; score"):
         load_run(empty)
 
 
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("categories", ["a", "b", "c", "d"], r"'categories' must hold lists of labels, got 'a'"),
-        ("first_correct", ["yes", "no"] * 2, r"'first_correct' holds what RedirectOutcome"),
-        ("second_correct", [0, 1, 2, 1], r"'second_correct' holds what RedirectOutcome does not"),
+        ("categories", ["a", "b", "c", "d"], r"'categories' must contain lists of labels, got 'a'"),
+        ("first_correct", ["yes", "no"] * 2, r"'first_correct' has values that RedirectOutcome"),
+        ("second_correct", [0, 1, 2, 1], r"'second_correct' has values that RedirectOutcome"),
         ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each row needs it"),
-        ("pair", ["p", "q", "r", "q"], r"'pair' holds 'q' more than once"),
-        ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'toy_model'"),
-        ("model", ["toy_model"] * 3 + ["b"], r"'model' holds 'toy_model', 'b', but manifest.json"),
+        ("pair", ["p", "q", "r", "q"], r"'pair' has 'q' more than once"),
+        ("model", ["other"] * 4, r"'model' has 'other', but manifest.json is of 'toy_model'"),
+        ("model", ["toy_model"] * 3 + ["b"], r"'model' has 'toy_model', 'b', but manifest.json"),
     ],
 )
 def test_load_run_rejects_values_in(made, column, values, message):
@@ -153,5 +153,5 @@ def test_load_runs_rejects_none_and_a_folder_given_twice(made, tmp_path):
         load_runs([folder, folder.parent / "." / "run"])
     with pytest.raises(ValueError, match=r"folders is empty"):
         load_runs([])
-    with pytest.raises(SourceNotFoundError, match=r"there is no folder .*nowhere \(in .*check the"):
+    with pytest.raises(SourceNotFoundError, match=r"folder .*nowhere not found \(in .*check the"):
         load_run(tmp_path / "nowhere")

@@ -122,7 +122,7 @@ def test_noise_behind_the_last_line_is_dropped(written, manifest):
 
 
 @pytest.mark.parametrize("end", [b'{"prompt_id": "q1", "te\n', b'{"name": "mine"}\n', b"\0\n"])
-def test_a_last_line_that_is_no_answer_but_has_its_end_is_refused(written, manifest, end):
+def test_a_last_line_that_is_no_answer_but_has_its_end_is_rejected(written, manifest, end):
     """It was not torn but edited; dropping it would lose an answer in silence."""
     written.write_bytes(written.read_bytes() + end)
     before = written.read_bytes()
@@ -164,11 +164,11 @@ def test_predictions_made_elsewhere_can_be_read_but_not_continued(tmp_path, mani
     (tmp_path / "generations.manifest.json").write_text(manifest.model_dump_json())
 
     assert [item.text for item in read_generations(path)] == ["a", "b"]
-    with pytest.raises(RunError, match=r":1: field 'prompt_key' is missing, so no run wrote"):
+    with pytest.raises(RunError, match=r":1: field 'prompt_key' is missing, so the line is not"):
         RunLog.open(path, manifest)
 
 
-def test_other_settings_are_refused_by_name(written, manifest):
+def test_other_settings_are_rejected_by_name(written, manifest):
     """Every setting that differs is named with both values; a refused log is not left locked."""
     decoding = {"answers": GenerationParams(max_new_tokens=20).model_dump(mode="json")}
     other = manifest.model_copy(update={"decoding": decoding, "runner": {"runner": "stored"}})
@@ -183,13 +183,13 @@ def test_other_settings_are_refused_by_name(written, manifest):
             RunLog.open(written, manifest)
 
 
-def test_lines_without_settings_are_refused(written, manifest):
+def test_lines_without_settings_are_rejected(written, manifest):
     settings = written.with_name("generations.manifest.json")
     settings.write_text('{"study": 1}')
     with pytest.raises(RunError, match=r"not the settings of a run: field 'study'"):
         RunLog.open(written, manifest)
     settings.unlink()
-    with pytest.raises(RunError, match=r"has lines but no settings beside it"):
+    with pytest.raises(RunError, match=r"has lines but no settings"):
         RunLog.open(written, manifest)
 
 
@@ -314,7 +314,7 @@ CHANGES += [
         *(json.dumps(LINE | change).encode() for change in CHANGES),
     ],
 )
-def test_bad_lines_are_refused_alike(tmp_path, line):
+def test_bad_lines_are_rejected_alike(tmp_path, line):
     log = tmp_path / "log.jsonl"
     good = json.dumps(LINE).encode()
     log.write_bytes(b"\n".join([good, line, good, b""]))
@@ -490,7 +490,7 @@ def test_a_killed_run_resumes_to_the_same_log(tmp_path, manifest, sent):
     assert texts == {f"q{number}": f"answer to Q: {number}? A:" for number in range(100)}
 
 
-def test_two_answers_to_one_prompt_are_refused(written, manifest):
+def test_two_answers_to_one_prompt_are_rejected(written, manifest):
     """Not even a second start takes up such a log; the same answer twice is one answer."""
     lines = written.read_text().splitlines(keepends=True)
     with written.open("a") as log:
@@ -510,7 +510,7 @@ def test_two_answers_to_one_prompt_are_refused(written, manifest):
 
 
 @pytest.mark.parametrize("group", ["repeat", "long-repeat", "a/b", "..\\x"])
-def test_groups_whose_logs_would_clash_are_refused(tmp_path, group):
+def test_groups_whose_logs_would_clash_are_rejected(tmp_path, group):
     folder = RunFolder(tmp_path)
 
     assert folder.log("long", repeat=True).name == "generations-long-repeat.jsonl"

@@ -171,7 +171,7 @@ def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["redirectqa", "--shots", "3"], "sets --shots 15, and 3 was given; leave out --shots or"),
+        (["redirectqa", "--shots", "3"], "sets --shots 15, but 3 was given; omit --shots or"),
         (["redirectqa", "--setting", "int4=true", "--model", "m"], "sets --setting int4=false"),
         (["redirectqa", "--setting", "protocol=x"], "protocol: input should be 'local', 'api'"),
         (["audit", "--threshold", "0.4", "none"], "sets --threshold 0.6, and 0.4 none was given"),

@@ -315,7 +315,7 @@ def test_long_answers_of_slaq_are_scored_fact_by_fact():
         for row in data.to_dataset()
     }
 
-    with pytest.warns(UnscoredWarning, match="have no verdict"):
+    with pytest.warns(UnscoredWarning, match="have no score"):
         outcomes = sc.score_predictions(data, texts, model="m")
 
     assert len(outcomes) == 600
@@ -386,7 +386,7 @@ def test_columns_of_predictions_are_named(redirectqa):
 @pytest.mark.parametrize(
     ("predictions", "options", "error", "message"),
     [
-        (["x"], {}, DataError, r"1 texts do not name the prompts .* or pass in_order=True"),
+        (["x"], {}, DataError, r"1 texts without the ids of their prompts.* or pass in_order=True"),
         (["x"], {"in_order": True}, DataError, "1 predictions for 584 prompts; pass one per"),
         ("x.jsonl", {}, SourceNotFoundError, "file x.jsonl not found; expected a file of"),
         ("x.jsonl", {"in_order": True}, ValueError, "these predictions have ids; omit it"),
@@ -450,7 +450,7 @@ def test_rows_of_an_unknown_data_set_raise_an_error():
 def test_prompts_without_prediction_are_counted_as_unscored(redirectqa, canonical_only):
     texts = dict(list(canonical_only.items())[:500])
 
-    with pytest.warns(UnscoredWarning, match="84 of 584 answers have no verdict"):
+    with pytest.warns(UnscoredWarning, match="84 of 584 answers have no score"):
         outcomes = sc.score_predictions(redirectqa, texts, model="m")
 
     assert outcomes["second_correct"].isna().any()

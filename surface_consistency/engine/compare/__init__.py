@@ -1,1 +1,1 @@
-"""Verdicts side by side, of files or of two runs: table, text and page."""
+"""Comparison of scores of files or runs: tables, sentences and page."""

@@ -38,11 +38,11 @@ _MOST_ANSWERS: Final = 500
 
 
 def write_comparison(compared: ComparedResults, out: str | os.PathLike[str]) -> Path:
-    """Write the page of a comparison and its tables, all together or none.
+    """Write the page of a comparison and its tables atomically.
 
     Args:
         compared: The comparison.
-        out: Folder of `report.html` and `tables/`; made when absent.
+        out: Folder of `report.html` and `tables/`; created if it does not exist.
 
     Returns:
         The page.
@@ -55,7 +55,7 @@ def write_comparison(compared: ComparedResults, out: str | os.PathLike[str]) -> 
     folder = RunFolder(home)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
-            f"{home} holds a run, next to which no page is written; choose another `out`"
+            f"{home} contains a run, next to which no page is written; choose another `out`"
         )
     page, tables = comparison_page(compared)
     with staged_report(home) as part:
@@ -110,13 +110,13 @@ def comparison_page(compared: ComparedResults) -> tuple[Page, dict[str, pd.DataF
 
 
 def _citation(compared: ComparedResults) -> str:
-    """Say what to cite: the study of runs, and who made the statistics."""
+    """Return the citations of the study of runs and of the statistical methods."""
     study = "" if compared.runs is None else compared.runs.study.design.citation
     return "\n".join(filter(None, (study, bibtex("surface_consistency.engine.compare"))))
 
 
 def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
-    """Say how the numbers were made."""
+    """Return the method in paragraphs."""
     level = 100 * compared.table.confidence
     return TEXTS.paragraphs(
         "method_of_one" if report.is_of_one else "method",
@@ -130,7 +130,7 @@ def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
 
 
 def _facts(compared: ComparedResults, report: ComparisonReport) -> list[tuple[str, str]]:
-    """List what stands on chips."""
+    """Return the facts below the finding."""
     result, margin = report.result, compared.settings.margin
     common = "of" if report.is_of_one else "common of"
     facts = {
@@ -149,15 +149,15 @@ def _facts(compared: ComparedResults, report: ComparisonReport) -> list[tuple[st
 def _sections(
     reports: Sequence[ComparisonReport], changed: Sequence[pd.DataFrame], answers: Answers | None
 ) -> list[Section]:
-    """Put the parts of the page in order."""
+    """Return the sections of the page in order."""
     first = reports[0]
     sections = []
     square = first.square()
     if square is not None:
         sections.append(
-            Section(anchor="squares", title="The same items, scored of both", blocks=[square])
+            Section(anchor="squares", title="The same items, both models", blocks=[square])
         )
-    lead = "Paired differences on the items that all models have a score for."
+    lead = "Paired differences on the items for which all models have a score."
     sections.append(
         Section(
             anchor="means" if first.is_of_one else "differences",
@@ -167,9 +167,7 @@ def _sections(
         )
     )
     if len(first.compared.models) > 2:
-        lead = (
-            "Dot: the rank of the means. Line: every rank that the data allow, all models at once."
-        )
+        lead = "Dot: rank of the means. Line: the ranks that the data allow for all models jointly."
         ranks = [report.ranks() for report in reports]
         sections.append(Section(anchor="ranks", title="Ranks", lead=[lead], blocks=ranks))
     tables = [
@@ -184,7 +182,7 @@ def _sections(
 
 
 def _changes(changed: Sequence[pd.DataFrame], unit: str) -> Section:
-    """List what was lost most, where there is no browser of answers."""
+    """List the largest losses, if there is no browser of answers."""
     blocks = [
         listed_changes(
             one.head(MOST_LISTED), f"{one['model'].iat[0]} against {one['reference'].iat[0]}"
@@ -199,7 +197,7 @@ def _changes(changed: Sequence[pd.DataFrame], unit: str) -> Section:
 
 
 def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | None:
-    """Gather items with both answers; None without texts, of scores, losses and all pairs."""
+    """Collect items with both answers; None without texts, and for graded scores or all pairs."""
     rows = compared.rows[compared.rows["metric"] == report.metric]
     has_one_reference = report.differences["reference"].nunique() == 1
     if not (report.is_of_right and has_one_reference) or rows["prediction"].isna().all():
@@ -227,7 +225,7 @@ _CELL_OF: Final[Mapping[tuple[float, float], str]] = {
 def _answers_of(
     compared: ComparedResults, both: pd.DataFrame, filters: Sequence[str]
 ) -> Iterator[Answer]:
-    """Yield items of one model, flips first, the rest drawn."""
+    """Yield items of one model, flips first, the rest in random order."""
     both = both.sample(frac=1.0, random_state=0)
     is_same = (both["score"] == both["score_of_reference"]).to_numpy()
     both = both.iloc[np.argsort(is_same, kind="stable")]
@@ -249,7 +247,7 @@ def _answers_of(
 
 
 def _provenance(compared: ComparedResults) -> list[Provenance]:
-    """Say of each model where its results came from, and of runs how they were made."""
+    """Describe the files of each model, and the settings of runs."""
     files = compared.rows.groupby("model", sort=False, observed=True)["file"].unique()
     runs = {} if compared.runs is None else compared.runs.runs
     command = COMMAND.get() or "compare_results(...)"

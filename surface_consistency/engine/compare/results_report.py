@@ -1,4 +1,4 @@
-"""What a comparison of models says by one metric: its sentences, tables and charts."""
+"""Sentences, tables and charts of a comparison of models by one metric."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ TEXTS: Final = Texts("surface_consistency.engine.compare")
 """Checks, notes and method of a comparison of models."""
 
 MOST_LISTED: Final = 20
-"""Changed items that are listed."""
+"""Maximum number of changed items that are listed."""
 
 _NO_EQUALITY: Final = (
     "“Not significant” does not mean equal: only an interval within a margin is called equivalent."
@@ -52,15 +52,15 @@ _FLIPS: Final[Mapping[str, Statistic]] = {
     "consistency": PAIRED_RATES["consistency"],
     "kappa": kappa_of_counts,
 }
-"""What flips between the verdicts of two models; the reference is what was known."""
+"""Flip rates between the correctness labels of two models, from the reference to the model."""
 _FLIP_COLUMNS: Final = [f"{name}{end}" for name in _FLIPS for end in ("", "_low", "_high")]
 
 
 def _flips(pairs: pd.DataFrame, column: str, intervals: Intervals) -> pd.DataFrame:
-    """Compute what flips between two models by the labels of a column."""
+    """Compute the flip rates between two models by the labels of a column."""
     frame = pairs[["score_of_reference", "score", "_cluster"]]
     with warnings.catch_warnings():
-        # What cannot be inferred stands in the cells.
+        # The cells show where no inference is possible.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = paired_by(
             frame.assign(group=pairs[column]), by=["group"], first="score_of_reference",
@@ -93,8 +93,8 @@ class ComparisonReport:
         self.is_lower_better = metric in compared.settings.lower_is_better
         self.is_of_right = self.result.is_verdicts and not self.is_lower_better
         base = "accuracy" if self.is_of_right else "mean score"
-        said = f"{metric}, lower is better" if self.is_lower_better else metric
-        self.quantity = f"{base} ({said})" if said else base
+        named = f"{metric}, lower is better" if self.is_lower_better else metric
+        self.quantity = f"{base} ({named})" if named else base
         low, high = self.result.scale
         self._reach = high - low
         self._words: dict[str, Any] = {
@@ -156,7 +156,7 @@ class ComparisonReport:
             ]
 
     def _doubts(self) -> Iterator[str]:
-        """Yield what casts doubt on the scores, that of all metrics with the first of them."""
+        """Yield reasons to doubt the scores; those of all metrics only for the first metric."""
         models = self.result.models
         if self.result.scale == VERDICTS and not self.is_lower_better:
             means = models[["model", "mean", "n"]].itertuples(index=False, name=None)
@@ -165,10 +165,10 @@ class ComparisonReport:
             yield from self.compared.doubts
 
     def cluster_notes(self) -> list[say.Sentence]:
-        """Report few clusters, or unequal ones.
+        """Report few clusters, or unequal clusters.
 
         Returns:
-            Sentences; none if there are enough clusters, or nothing is inferred.
+            Sentences; empty if there are enough clusters, or no inference is possible.
         """
         frame = self.result.models if self.is_of_one else self.differences
         if (frame["not_inferred"] != "").all():
@@ -189,7 +189,7 @@ class ComparisonReport:
         """List the sentences of the finding and of the summary.
 
         Returns:
-            The sentences; empty ones report nothing.
+            The sentences; some may be empty.
         """
         return [self.finding(), *self.summary()]
 
@@ -230,7 +230,7 @@ class ComparisonReport:
         yield from self._repeats()
 
     def _repeats(self) -> Iterator[say.Sentence]:
-        """Report how far repeats explain flips, and pass^k of the smallest number of repeats."""
+        """Report flip rates of repeats, and pass^k of the smallest number of repeats."""
         flips, noise = (
             frame[frame["metric"] == self.metric].to_dict("records")
             for frame in (self.compared.flips, self.compared.noise)
@@ -270,7 +270,7 @@ class ComparisonReport:
         return [*sentences, *others]
 
     def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[say.Sentence]:
-        """Report what a model loses and gains compared with its reference."""
+        """Report the lost and gained items of a model compared with its reference."""
         sides = (
             ("lost_of_known", "correct", "incorrect", "both", "reference_only"),
             ("gained_of_unknown", "incorrect", "correct", "model_only", "neither"),
@@ -292,7 +292,7 @@ class ComparisonReport:
 
         Returns:
             "differences" of several models, "models", a table "by_<column>" for tasks and each
-            slice, and "repeats" and "passes" if there are repeats with verdicts.
+            slice, and "repeats" and "passes" if there are repeats with correctness labels.
         """
         if self.is_of_one:
             tables = {"models": self._models()}
@@ -337,15 +337,15 @@ class ComparisonReport:
         return int(self.result.models["n_clusters"].max())
 
     def _of_all(self) -> bool:
-        """Tell whether all pairs of several models are compared."""
+        """Return whether all pairs of several models are compared."""
         return len(self.compared.models) > 2 and self.compared.settings.baseline is None
 
     def _leading(self) -> dict[Any, Any]:
-        """Return the row of the finding: that of the best model beside the reference."""
+        """Return the row of the finding: that of the best model other than the reference."""
         return self.differences.iloc[self._leading_row()].to_dict()
 
     def _leading_row(self) -> int:
-        """Return where the row of the finding stands."""
+        """Return the position of the row of the finding."""
         order = {name: place for place, name in enumerate(self.result.models["model"])}
         return int(self.differences["model"].map(order).to_numpy().argmin())
 
@@ -365,7 +365,7 @@ class ComparisonReport:
         return say.rate(row, "mean", f"{self.quantity} of {row['model']}{where}", **words)
 
     def _between(self, row: Mapping[Any, Any]) -> say.Sentence:
-        """Report what the difference of two models shows."""
+        """Report the difference or the equivalence of two models."""
         correction = "Holm" if len(self.differences) > 1 else ""
         margin = self.compared.settings.margin
         if row["conclusion"] != "equivalent" or margin is None:
@@ -441,12 +441,12 @@ class ComparisonReport:
         return replace(table, columns=columns)
 
     def _scale(self) -> str:
-        """Say on which scale the scores are."""
+        """Return a note on the scale of the scores."""
         if self.rate == "rate":
             return ""
         low, high = self.result.scale
         if np.isinf(low):
-            return "Scores are on their own scale, whose ends are not known."
+            return "Scores are on their own scale, whose ends are unknown."
         return f"Scores are on their own scale, {low:g} to {high:g}."
 
     def _models(self) -> Table:
@@ -462,7 +462,7 @@ class ComparisonReport:
         return replace(table, model="model")
 
     def _spans(self) -> list[str]:
-        """Write the possible ranks of each model."""
+        """Format the possible ranks of each model."""
         ends = self.result.models[["rank_low", "rank_high"]]
         return [*map(numbers.span_text, ends.to_numpy().tolist())]
 
@@ -489,7 +489,7 @@ class ComparisonReport:
         )
 
     def _flip_keys(self) -> str:
-        """Name the columns on what flips between two models."""
+        """Return the columns of flip rates between two models."""
         return "negative_flip_rate lost_of_known positive_flip_rate" if self.has_flips else ""
 
     def forest(self) -> ForestPlot:
@@ -599,7 +599,7 @@ class ComparisonReport:
         ]
         return ForestPlot(
             name=f"ranks-{self.metric}",
-            title=f"Which ranks are possible, {self.what}",
+            title=f"Possible ranks, {self.what}",
             axis="rank",
             rows=rows,
             clusters="possible",
@@ -609,7 +609,7 @@ class ComparisonReport:
         )
 
     def square(self) -> MosaicPlots | None:
-        """Draw the paired table of two models; None of scores, losses or more models.
+        """Draw the paired table of two models; None for graded scores, losses or more models.
 
         Returns:
             The square.
@@ -630,7 +630,7 @@ class ComparisonReport:
         )
 
     def _square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, numbers.Value, str]]:
-        """Say what stands below the square."""
+        """Return the lines below the square."""
         if not self.has_flips:
             return []
         lost = f"lost of {row['reference']} correct"
@@ -641,7 +641,7 @@ class ComparisonReport:
         ]
 
     def checks(self) -> list[Check]:
-        """Say whether the numbers can be trusted.
+        """Return checks that limit the interpretation of the numbers.
 
         Returns:
             The checks.
@@ -676,7 +676,7 @@ def changed_items(changed: Sequence[pd.DataFrame], unit: str) -> str:
 
     Args:
         changed: Frames of `ComparedResults.changed`, one per pair of models.
-        unit: What is scored, in the plural.
+        unit: Name of the scored items, in the plural.
 
     Returns:
         Such as "43 items", or "394 pairs of models on 197 items" for several pairs.
@@ -694,20 +694,20 @@ def cell_names(reference: str, model: str) -> tuple[str, str, str, str]:
         model: The other model.
 
     Returns:
-        Both right, the reference only, the model only, neither.
+        Both correct, only the reference, only the model, neither.
     """
-    return ("both right", f"{reference} only", f"{model} only", "neither")
+    return ("both correct", f"{reference} only", f"{model} only", "neither")
 
 
 def first_rows(table: Table, most: int) -> Table:
-    """Take the first rows of a table, and say how many there are.
+    """Return the first rows of a table, with a note on the number of all rows.
 
     Args:
         table: The table.
-        most: How many rows are taken.
+        most: Maximum number of rows.
 
     Returns:
-        The table; with a note where rows are left out.
+        The table; with a note if rows are omitted.
     """
     n = len(table.frame)
     if n <= most:
@@ -734,10 +734,10 @@ def listed_changes(frame: pd.DataFrame, caption: str) -> Table:
 
     Args:
         frame: As from `ComparedResults.changed`.
-        caption: What it shows.
+        caption: Its caption.
 
     Returns:
-        The table, without columns that hold nothing.
+        The table, without empty columns.
     """
     shown = [key for key in _LISTED if (frame[key].notna() & (frame[key] != "")).any()]
     scores = ["reference_score", "model_score"]

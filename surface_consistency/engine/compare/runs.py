@@ -1,8 +1,9 @@
-"""Runs of a study as results: what makes them comparable, and what a study knows of questions.
+"""Runs of a study as results, for comparisons of models.
 
-The same weights in 8 and in 16 bits, before and after fine-tuning, unlearning or editing, at
-several checkpoints. They are compared as any results are; here stands what files of other tools do
-not say: rule, prompts and decoding, which must be the same, groups, clusters and noise floor.
+Examples are the same weights in 8 and 16 bits, before and after fine-tuning, unlearning or editing,
+or at several checkpoints. They are compared like other results. This module adds checks that files
+of other tools do not allow (rule, prompts and decoding must be the same), and groups, clusters and
+the noise floor of the study.
 """
 
 import os
@@ -28,7 +29,7 @@ _SIDE: Final = "_target"
 _CONDITION: Final = "condition"
 _NOISE: Final = ("flip_rate", "flip_rate_low", "flip_rate_high")
 _NO_VERDICT: Final = ("agreement", "labelling_sheet", "labelling_sample", "labelling_seed")
-"""Settings of a scoring that do not change a verdict."""
+"""Scoring settings that do not change a score."""
 _COUNTS: Final = ("n_repeated", "n_verdict_flips", "n_text_changes")
 
 
@@ -37,11 +38,11 @@ class RunResults:
     """Results of runs of one study."""
 
     results: Results
-    """One row a question and run, as from `read_results`; with a column for each group of the
-    study, of lists of labels, and for `cluster`."""
+    """One row per question and run, as returned by `read_results`; with a column of lists of labels
+    for each group of the study, and a column for `cluster`."""
 
     runs: Mapping[str, Run]
-    """The runs, by what the models are called."""
+    """The runs, by the names of the models."""
 
     study: Study
     """Their study."""
@@ -50,19 +51,19 @@ class RunResults:
     """Columns that make groups."""
 
     cluster: str
-    """Column of what intervals take whole."""
+    """Clustering column of the intervals."""
 
     cluster_note: str
-    """What that is."""
+    """Description of the clusters."""
 
     notes: Sequence[str]
-    """What a reader must know, in sentences."""
+    """Notes on the comparison, in sentences."""
 
     def noise(self) -> pd.DataFrame:
         """Gather the noise floors of the runs, from samples if prompts have several.
 
         Returns:
-            One row a run and stratum: model, metric, n, flip_rate with its bounds.
+            One row per run and stratum: model, metric, n, flip_rate with its bounds.
         """
         parts = []
         frame = self.results.frame
@@ -96,37 +97,37 @@ def read_runs(
 
     Args:
         folders: Their folders.
-        columns: What to call the runs (`names`), which is their labels by default, and what
-            intervals take whole, a cluster of the study and by default its first.
+        columns: Names of the runs (`names`), by default their labels, and the clustering column,
+            by default the first cluster of the study.
 
     Returns:
-        The results. Questions that one run asked alone are among them.
+        The results, including questions that only one run has.
 
     Raises:
-        SourceNotFoundError: If a folder is not that of a run.
-        ValueError: If they are of different studies, one folder or label twice, the cluster is
-            none, or a column is named that runs do not have.
-        DataError: If a run was not judged, holds no answers of its own, or its questions have other
-            accepted answers.
-        RunError: If rule, prompts or decoding differ; names them, and says what to do.
+        SourceNotFoundError: If a folder is not a run folder.
+        ValueError: If they are of different studies, a folder or label is given twice, the cluster
+            is not one of the study, or a column is named that runs do not have.
+        DataError: If a run was not scored, has no answers, or its questions have other accepted
+            answers.
+        RunError: If rule, prompts or decoding differ; names them and gives a remedy.
     """
     columns = columns or ResultColumns()
     if flags := sorted(columns.model_fields_set - {"names", "cluster", "metrics"}):
         raise ValueError(
-            f"`{'`, `'.join(flags)}` have no effect on runs, whose columns are known; omit them"
+            f"`{'`, `'.join(flags)}` cannot be set for runs, whose columns are fixed; omit them"
         )
     study = study_of_runs(folders)
     if not isinstance(study, Study):
         raise DataError(
-            f"{folders[0]} holds verdicts without prompts and answers; give the files of verdicts "
-            "themselves to `surface-consistency compare`"
+            f"{folders[0]} contains correctness labels without prompts and answers; give the "
+            "original files to `surface-consistency compare`"
         )
     runs = load_runs(folders, outcome=study.records.outcome)
     need_labels(columns, len(runs))
     labels = columns.names or tuple(run.label for run in runs)
     if len({*labels}) < len(labels):
-        raise ValueError(f"`names` gives two runs the same name; got {', '.join(labels)}")
-    notes = [note for run in runs[1:] for note in _refuse_other_ways(runs[0], run)]
+        raise ValueError(f"`names` must be distinct; got {', '.join(labels)}")
+    notes = [note for run in runs[1:] for note in _check_comparable(runs[0], run)]
     paths = [run.folder.path for run in runs]
     results = read_results(paths, ResultColumns(names=labels, metrics=columns.metrics))
     groups, by = _groups(runs, study)
@@ -138,15 +139,15 @@ def read_runs(
     added = {name: pd.Series(described[name].map(label_list).array) for name in by}
     added |= {name: added[name].map("; ".join) for name in by if name in COLUMNS}
     if frame["question"].isna().all():
-        asked = pd.concat([_questions(run) for run in runs])
-        added["question"] = asked[~asked.index.duplicated()].reindex(frame["item"]).array
+        texts = pd.concat([_questions(run) for run in runs])
+        added["question"] = texts[~texts.index.duplicated()].reindex(frame["item"]).array
     if named != "item":
         known = pd.Series(described[cluster].array)
         added[cluster] = known.where(known.notna(), frame["fact"]).astype(str)
     of_models = {str((run.manifest.model, run.manifest.runner)) for run in runs}
     if len(of_models) == 1 < len(runs):
         notes.append(
-            "the runs tell of no difference between their models, so that flips may be noise alone"
+            "the manifests of the runs describe the same model, so that flips may be only noise"
         )
     return RunResults(
         results=replace(results, frame=frame.assign(**added)),
@@ -154,13 +155,13 @@ def read_runs(
         study=study,
         by=by,
         cluster=cluster,
-        cluster_note=f"{study.design.clusters[named]}, as the study has them",
+        cluster_note=f"{study.design.clusters[named]}, as defined by the study",
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
 def _questions(run: Run) -> pd.Series:
-    """Find what each target was asked where its plan does not say it: the end of its prompt."""
+    """Return the question of each target, for plans without questions: the end of its prompt."""
     targets, _ = run.folder.read_plan()
     prompts = read_jsonl(run.folder.prompts, Prompt) if run.folder.prompts.is_file() else ()
     texts = targets["prompt_id"].map({prompt.id: _last_part(prompt) for prompt in prompts})
@@ -173,24 +174,24 @@ def _last_part(prompt: Prompt) -> str:
     return text.strip().rpartition("\n\n")[2]
 
 
-def _refuse_other_ways(before: Run, after: Run) -> Iterator[str]:
-    """Refuse runs that were judged, asked or decoded differently; tell where that is not known."""
+def _check_comparable(before: Run, after: Run) -> Iterator[str]:
+    """Raise an error if scoring, prompts or decoding differ; yield notes if that is unknown."""
     one, other = (
         {}
         if run.scoring is None
         else {"judged by": run.judged_by, **run.scoring.settings} | dict.fromkeys(_NO_VERDICT)
         for run in (before, after)
     )
-    judged = _unequal(one, other) if one and other else ""
-    if judged:
+    differing = _unequal(one, other) if one and other else ""
+    if differing:
         raise RunError(
-            f"{before.folder.path} and {after.folder.path} are judged differently "
-            f"({judged}), so that a flip may be one of judges; judge one as the other with "
+            f"{before.folder.path} and {after.folder.path} are scored differently "
+            f"({differing}), so that a flip may be due to scoring; score both in the same way with "
             f"`surface-consistency score {after.folder.path}` and the options of the first"
         )
     without = [run for run in (before, after) if not run.folder.prompts.is_file()]
     for run in without:
-        yield f"{run.folder.path} holds predictions made elsewhere, whose prompts are not known"
+        yield f"{run.folder.path} contains predictions made elsewhere, whose prompts are unknown"
     if without:
         return
     remedy = "run one again with the settings of the other"
@@ -201,34 +202,34 @@ def _refuse_other_ways(before: Run, after: Run) -> Iterator[str]:
         settings = _unequal(before.varying, after.varying) or "no setting differs"
         raise RunError(
             f"{len(changed):,} of {len(both):,} prompts differ between the runs, such as that of "
-            f"{changed[0]!r} ({settings}), so that a flip may be one of prompts; {remedy}"
+            f"{changed[0]!r} ({settings}), so that a flip may be due to prompts; {remedy}"
         )
     decoded = _unequal(before.manifest.decoding, after.manifest.decoding)
     if decoded:
         raise RunError(
-            f"the runs decode differently ({decoded}), so that a flip may be one of decoding; "
+            f"the runs decode differently ({decoded}), so that a flip may be due to decoding; "
             f"{remedy}"
         )
 
 
 def _prompt_keys(run: Run) -> pd.Series:
-    """Read the hash of what each target was asked with."""
+    """Read the hash of the prompt of each target."""
     targets = run.folder.read_plan()[0].drop_duplicates("target_id")
     return targets.set_index("target_id")["prompt_key"]
 
 
 def _unequal(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
-    """Name the entries in which two mappings differ."""
+    """List the entries in which two mappings differ."""
     names = [n for n in sorted(first.keys() | second.keys()) if first.get(n) != second.get(n)]
     return "; ".join(f"{name} {first.get(name)!r} and {second.get(name)!r}" for name in names)
 
 
 def _groups(runs: Sequence[Run], study: Study) -> tuple[pd.DataFrame, list[str]]:
-    """Describe each target by the groups and clusters of its pairs; one row a target."""
+    """Return the groups and clusters of the pairs of each target; one row per target."""
     design = study.design
     grouped = [column for columns in design.groupings.values() for column in columns]
     named = dict.fromkeys([*filter(None, (design.facet,)), *grouped])
-    # What tells the condition of a target apart from others stands in a column of its own.
+    # The condition of a target is in a separate column.
     by = [name for name in named if name not in PairedOutcome.model_fields]
     wanted = list(dict.fromkeys([*by, *(name for name in design.clusters if name != "item")]))
     names = dict(zip(("first", "second"), design.conditions, strict=True))
@@ -242,7 +243,7 @@ def _groups(runs: Sequence[Run], study: Study) -> tuple[pd.DataFrame, list[str]]
             of_pairs = outcomes.reindex(rows["pair"])
             part = of_pairs[wanted].set_axis(rows[column].to_numpy(), axis=0)
             if side == "first":
-                # What describes the name of a redirect says nothing of the title beside it.
+                # Columns of the redirect do not describe the title.
                 part[[name for name in design.second_condition_columns if name in wanted]] = None
             label = f"{side}_condition"
             condition = of_pairs[label].to_numpy() if label in of_pairs else names.get(side, side)
@@ -252,9 +253,9 @@ def _groups(runs: Sequence[Run], study: Study) -> tuple[pd.DataFrame, list[str]]
 
 
 def _cluster(study: Study, named: Sequence[str], groups: pd.DataFrame) -> str:
-    """Choose what intervals take as a whole."""
+    """Choose the clustering column."""
     if len(named) > 1:
-        raise ValueError(f"`cluster` takes one column of runs; got {', '.join(named)}")
+        raise ValueError(f"`cluster` must be one column for runs; got {', '.join(named)}")
     if named:
         return cluster_of(study, ReportSettings(cluster=named[0]))
     clusters = study.design.clusters

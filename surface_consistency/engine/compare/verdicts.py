@@ -1,7 +1,7 @@
-"""Anyone's verdicts: they enter the engine at the outcomes frame, and get a page.
+"""Import of correctness labels that were made elsewhere, as an outcomes frame with a page.
 
-It is the page of a paired study, with squares, conditional rates and cards of both answers, which
-the page of several models (`results_page`) has no words for.
+The page is that of a paired study, with squares, conditional rates and both answers of each pair.
+The page of several models (`results_page`) does not have these.
 """
 
 import os
@@ -33,7 +33,7 @@ _QUESTION: Final = "the same facts under two conditions, judged elsewhere"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """How the outcomes of a folder of verdicts are compared and shown."""
+    """How the outcomes of a folder of imported correctness labels are compared and shown."""
 
     name: ClassVar[str] = VERDICTS
     """Name in the manifest."""
@@ -53,7 +53,7 @@ class Verdicts:
 
         Args:
             design: How the conditions are compared.
-            texts: Columns, of which those of the question and of both answers are kept.
+            texts: Columns; only the question and both answers are kept.
 
         Returns:
             The design and the record.
@@ -85,15 +85,15 @@ def import_verdicts(
     model: str = "the model",
     **design: Any,  # noqa: ANN401
 ) -> RunFolder:
-    """Make a scored run folder of an outcomes frame, for `report_runs`.
+    """Make a scored run folder from an outcomes frame, for `report_runs`.
 
     Args:
         frame: One row per pair, with the columns pair, item (the cluster), first_correct and
-            second_correct; cells of `by` hold a label or a list of labels.
-            Other columns of the outcome record stand in it under their names, and question,
-            first_prediction and second_prediction where they are there.
-        out: Folder of the run; made, its files replaced.
-        origin: Where the verdicts came from, for the manifest.
+            second_correct; cells of `by` are a label or a list of labels.
+            Other columns of the outcome record are optional, as are question, first_prediction and
+            second_prediction.
+        out: Folder of the run; created if needed, and its files are replaced.
+        origin: Source of the labels, for the manifest.
         first: Name of the first condition.
         second: Name of the second condition.
         by: Columns that make groups.
@@ -104,14 +104,14 @@ def import_verdicts(
         The run folder.
 
     Raises:
-        ColumnNotFoundError: If a column of `by` is not there.
-        ValidationError: If a field of `design` is not one of `Design`.
+        ColumnNotFoundError: If a column of `by` is missing.
+        ValidationError: If a field of `design` is not a field of `Design`.
         DataError: If a column of `by` has the name of a column of outcomes, there is no pair, or
-            the folder holds a run of a study.
+            the folder contains a run of a study.
     """
     _refuse_groups(frame, by)
     if frame.empty:
-        raise DataError(f"{origin} holds no pair, so there is no page to write")
+        raise DataError(f"{origin} contains no pair, so no page can be written")
     compared = Design(
         **{"title": "Verdicts", "question": _QUESTION} | design,
         conditions=(first, second),
@@ -133,7 +133,7 @@ def import_verdicts(
     folder = RunFolder.create(out)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
-            f"{folder.path} holds a run, which the verdicts would replace; choose another `out`"
+            f"{folder.path} contains a run, which the labels would replace; choose another `out`"
         )
     cells = outcomes.astype(str).where(outcomes.notna(), np.nan)
     digest = int(pd.util.hash_pandas_object(cells, index=False).sum())
@@ -149,13 +149,15 @@ def import_verdicts(
 
 
 def _refuse_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:
-    """Refuse columns of groups that are not there, that every outcome has, or that name no file."""
+    """Raise an error for a grouping column that is missing, reserved, or invalid as a file name."""
     for name in by:
         if name not in frame:
-            raise ColumnNotFoundError(f"no column {name!r} to group by; there are {list(frame)}")
+            raise ColumnNotFoundError(
+                f"column {name!r} not found; pass a column to group by. Columns: {list(frame)}"
+            )
         if name in PairedOutcome.model_fields:
-            raise DataError(f"column {name!r} cannot make groups, every outcome has it; rename it")
+            raise DataError(f"column {name!r} is reserved and cannot make groups; rename it")
         if {"/", "\0"} & set(name):
             raise DataError(
-                f"column {name!r} cannot name the file of a table; rename it, or leave out `out`"
+                f"column {name!r} cannot be the name of a file; rename it, or omit `out`"
             )

@@ -1,1 +1,1 @@
-"""Judges: a rule, a model, people; their prompts, labels and quality."""
+"""Scoring by a rule, an LLM judge or human labels, with prompts, labels and validation."""

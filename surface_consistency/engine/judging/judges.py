@@ -1,4 +1,4 @@
-"""Judges of many answers at once: a rule, a model, or people by their labels."""
+"""Scorers of many answers at once: a matching rule, an LLM judge, or human labels."""
 
 import hashlib
 import os
@@ -56,7 +56,7 @@ from surface_consistency.schemas import DataSource, Generation, GenerationParams
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS
 
 NO_ANSWER: Final = "there is no answer to judge"
-"""Reason of a target whose prompt has no answer, of judges that read more than a rule does."""
+"""Reason of a target without an answer, given by LLM judges and human labels."""
 
 _ATTEMPTS: Final = 2
 _MANY_EMPTY: Final = 0.02
@@ -64,40 +64,40 @@ _MANY_EMPTY: Final = 0.02
 
 @runtime_checkable
 class Judge(Protocol):
-    """Judges answers; any class with these two members is a judge.
+    """Scores answers; any class with these two members is a scorer.
 
-    One that knows the first answers alone, as labels of people do, has `judges_again = False`: the
-    repeated sample, and with it the noise floor, is then left out.
+    A scorer that can score only the first answers, such as human labels, has `judges_again =
+    False`: the repeated sample, and so the noise floor, is then omitted.
     """
 
     name: str
-    """What stands in every verdict, such as "popqa on first_line" or "llm:gpt-4"."""
+    """Name in every scored row, such as "popqa on first_line" or "llm:gpt-4"."""
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers.
+        """Score answers.
 
         Args:
-            targets: One row a target: the columns of `Plan.items`, and text, which is missing
-                where the model could not be asked.
+            targets: One row per target: the columns of `Plan.items`, and text, which is missing
+                if the prompt failed.
 
         Returns:
-            One row a target, in the same order: correct (missing where it could not be judged,
-            then with a reason), and whatever else of the study's verdict record the judge tells.
+            One row per target, in the same order: correct (missing with a reason if it could not be
+            scored), and further columns of the label record of the study.
         """
 
 
 @runtime_checkable
 class Overrulable(Protocol):
-    """A study's own judge that tells more once it knows another's verdict, such as an origin."""
+    """A scorer of a study that adds columns, such as an origin, to the scores of another scorer."""
 
     def overruled(self, by: Judge) -> Judge:
-        """Let a model or people judge in its place.
+        """Use an LLM judge or human labels in its place.
 
         Args:
-            by: Who judges.
+            by: The scorer that replaces it.
 
         Returns:
-            The judge, which tells `rule_correct` besides.
+            The scorer, which also returns `rule_correct`.
         """
 
 
@@ -106,7 +106,8 @@ class RuleJudge:
 
     Args:
         rule: Name of the rule, or a rule.
-        region: Judged part of an answer: its first line, the first that is not blank, or all of it.
+        region: Scored part of an answer: its first line, its first line that is not blank, or all
+            of it.
 
     Raises:
         ValueError: If there is no such rule or region.
@@ -124,7 +125,7 @@ class RuleJudge:
         self.name = f"{self._rule.name} on {region}"
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `Judge.judge`.
+        """Score answers; see `Judge.judge`.
 
         Returns:
             prediction, correct, matched_answer, score and reason.
@@ -146,7 +147,7 @@ class RuleJudge:
 
 
 def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: AnswerSpan) -> None:
-    """Say how many outputs hold text and have nothing in their judged part."""
+    """Warn if many outputs contain text, but their scored part is empty."""
     has_text = texts.fillna("").str.strip() != ""
     n_empty = int(
         sum(span == "" for span, any_text in zip(spans, has_text, strict=True) if any_text)
@@ -154,21 +155,21 @@ def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: AnswerSpa
     if n_empty > _MANY_EMPTY * len(spans):
         warnings.warn(
             f"{n_empty} of {len(spans)} outputs begin with a blank line: their {region} is empty "
-            "and counts as wrong, whatever follows. Judge the first line that is not blank, or "
-            "all: region first_text_line or whole (`region`)",
+            "and counts as incorrect, whatever follows. Score the first line that is not blank, or "
+            "the whole output: region first_text_line or whole (`region`)",
             SurfaceConsistencyWarning,
             stacklevel=4,
         )
 
 
 def facts_of(targets: pd.DataFrame) -> list[Fact]:
-    """Read what a judge is told.
+    """Return the questions and references that an LLM judge receives.
 
     Args:
-        targets: What to judge, with the column question.
+        targets: The targets, with the column question.
 
     Returns:
-        One fact a target; its reference is the first accepted answer, with the others behind it.
+        One fact per target; its reference is the first accepted answer, followed by the others.
     """
     return [
         Fact(question, f"{reference} (or: {'; '.join(others)})" if others else reference)
@@ -179,21 +180,21 @@ def facts_of(targets: pd.DataFrame) -> list[Fact]:
 
 
 class LLMJudge:
-    """Asks a model whether answers are right.
+    """Prompts a model to judge whether answers are correct.
 
-    All targets of one answer are one request. A reply in another form than asked for is asked
-    again once, then its targets are unjudged. An empty answer is wrong without asking; an answer
-    that was never given is unjudged. Requests and replies are in a run log, so a stopped judge goes
-    on where it was and asks nothing twice. The targets need the column question. A study with
-    answers of another kind overrides `request` and `read`.
+    All targets of one answer are one request. If a reply has an invalid form, the request is
+    repeated once; after that its targets have no score. An empty answer is incorrect without a
+    request; a missing answer has no score. Requests and replies are stored in a run log, so an
+    interrupted judge resumes and sends no request twice. The targets need the column question. A
+    study with answers of another kind overrides `request` and `read`.
 
     Args:
-        runner: Who judges: any runner that takes conversations.
-        folder: Where its log goes: `judge-generations.jsonl`, `judge-manifest.json`.
-        model: Label of the judging model.
-        max_new_tokens: Longest reply.
-        max_reasoning_tokens: Longest reasoning before it, of models that think first; None when
-            both share `max_new_tokens`.
+        runner: The model backend: any runner that accepts conversations.
+        folder: Folder of its log: `judge-generations.jsonl`, `judge-manifest.json`.
+        model: Label of the LLM judge.
+        max_new_tokens: Maximum number of tokens of a reply.
+        max_reasoning_tokens: Maximum number of reasoning tokens before it, for reasoning models;
+            None if both share `max_new_tokens`.
         progress: As for `run_prompts`.
 
     References:
@@ -247,39 +248,39 @@ class LLMJudge:
 
         Args:
             targets: The targets of the answer.
-            reply: What the judging model wrote.
+            reply: The reply of the LLM judge.
 
         Returns:
-            One state a target: "right", "wrong" or "absent".
+            One state per target: "right", "wrong" or "absent".
 
         Raises:
-            JudgeReplyError: If the reply is not in the form that was asked for.
+            JudgeReplyError: If the reply does not have the required form.
         """
         n = len(targets)
         verdicts = (parse_verdict(reply),) if n == 1 else parse_verdicts(reply, n)
         return ["right" if is_right else "wrong" for is_right in verdicts]
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `Judge.judge`.
+        """Score answers; see `Judge.judge`.
 
         Returns:
             prediction, correct, reason and raw.
 
         Raises:
-            RunError: If the folder holds the log of another judge, or of other wording.
-            RunnerError: If the judging model cannot be asked.
+            RunError: If the folder contains the log of another judge or of other prompts.
+            RunnerError: If the LLM judge does not answer.
         """
         return self.judge_states(targets).drop(columns=["state", "attempts"])
 
     def judge_states(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers, and tell what else is known of each target.
+        """Judge answers, and return the state and the number of requests of each target.
 
         Args:
-            targets: What to judge.
+            targets: The targets to judge.
 
         Returns:
-            As `judge`, and the columns state, "absent" of an empty answer, and attempts, how often
-            the model was asked.
+            The columns of `judge`, and state, which is "absent" for an empty answer, and attempts,
+            the number of requests.
 
         Raises:
             RunError: As `judge` does.
@@ -331,11 +332,11 @@ class LLMJudge:
         )
 
     def _states(self, targets: pd.DataFrame, reply: Generation) -> Sequence[FactState] | str:
-        """Read a reply, or say what is wrong with it."""
+        """Read a reply, or return the reason why it cannot be read."""
         if reply.finish_reason == "error":
-            return f"the judge could not be asked: {reply.error}"
+            return f"the request to the judge failed: {reply.error}"
         if reply.text is None:
-            return f"the judge gave no verdict: {reply.error}"
+            return f"the judge returned no score: {reply.error}"
         try:
             return self.read(targets, reply.text)
         except JudgeReplyError as error:
@@ -343,7 +344,7 @@ class LLMJudge:
 
     @property
     def wording(self) -> DataSource:
-        """Which words the requests are in: a log of other words is not gone on with."""
+        """Version of the prompts; a log of another version is not resumed."""
         return DataSource(
             id="judge prompts",
             revision=str(JUDGE_PROMPT_VERSION),
@@ -352,17 +353,17 @@ class LLMJudge:
         )
 
     def ask(self, requests: Iterable[Prompt]) -> dict[str, Generation]:
-        """Ask what the log does not answer.
+        """Send the requests whose replies are not in the log.
 
         Args:
-            requests: To the judging model.
+            requests: Requests to the LLM judge.
 
         Returns:
             All replies by the key of their prompt.
 
         Raises:
-            RunError: If the folder holds the log of another judge, or of other wording.
-            RunnerError: If the judging model cannot be asked.
+            RunError: If the folder contains the log of another judge or of other prompts.
+            RunnerError: If the LLM judge does not answer.
         """
         try:
             return generate_cached(
@@ -377,7 +378,7 @@ class LLMJudge:
             )
         except RunError as error:
             raise RunError(
-                f"{error}. A judge with other settings needs a folder of its own: give it another "
+                f"{error}. A judge with other settings needs its own folder: give it another "
                 "label (`judge_label`)"
             ) from error
 
@@ -395,26 +396,26 @@ def generate_cached(
     settings: Mapping[str, JsonValue] | None = None,
     progress: bool | Callable[[Progress], None] = True,
 ) -> dict[str, Generation]:
-    """Ask a model beside a run, such as a judge or a writer, what its log does not answer yet.
+    """Send prompts to an auxiliary model, such as a judge or a writer, unless its log has answers.
 
     Args:
-        runner: Who is asked.
-        prompts: What.
-        params: How to decode.
-        log: Its run log, which belongs to this model and decoding alone.
-        manifest_path: Where the log's manifest is.
+        runner: The model backend.
+        prompts: The prompts.
+        params: Decoding parameters.
+        log: Its run log, which belongs to only this model and decoding.
+        manifest_path: Path of the manifest of the log.
         model: Label of the model.
-        data: What the prompts are, for the manifest.
-        study: What the model is asked for, for the manifest.
-        settings: What the prompts depend on besides, for the manifest.
+        data: Description of the prompts, for the manifest.
+        study: Task of the model, for the manifest.
+        settings: Further settings on which the prompts depend, for the manifest.
         progress: As for `run_prompts`.
 
     Returns:
         All answers by the key of their prompt.
 
     Raises:
-        RunError: If the log is of another model, decoding or wording.
-        RunnerError: If the model cannot be asked.
+        RunError: If the log is of another model, decoding or prompt version.
+        RunnerError: If the model does not answer.
     """
     if not prompts:
         return {}
@@ -435,11 +436,11 @@ def generate_cached(
 
 
 def logged_answers(log: Path, prompts: Iterable[Prompt]) -> dict[str, Generation]:
-    """Read what a log answers of some prompts.
+    """Read the answers to some prompts from a log.
 
     Args:
         log: The run log.
-        prompts: What was asked.
+        prompts: The prompts.
 
     Returns:
         The answers by the key of their prompt.
@@ -456,25 +457,25 @@ def logged_answers(log: Path, prompts: Iterable[Prompt]) -> dict[str, Generation
 
 
 def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) -> pd.DataFrame:
-    """Let a judge work and hold it to its task.
+    """Score targets and check the result of the scorer.
 
     Args:
-        judge: The judge.
-        targets: What to judge, with text.
-        record: The study's verdict record.
+        judge: The scorer.
+        targets: The targets to score, with text.
+        record: The label record of the study.
 
     Returns:
-        One row a target, columns of the record.
+        One row per target, with the columns of the record.
 
     Raises:
-        DataError: If the judge returns other rows than it was given, a column that the record does
-            not have, or neither verdict nor reason for a target.
+        DataError: If the scorer returns another number of rows, a column that the record does not
+            have, or neither a score nor a reason for a target.
     """
     verdicts = judge.judge(targets)
     if len(verdicts) != len(targets):
         raise DataError(
-            f"judge {judge.name!r} was given {len(targets)} targets and returned {len(verdicts)} "
-            "verdicts; it must judge each, in order"
+            f"scorer {judge.name!r} received {len(targets)} targets and returned {len(verdicts)} "
+            "rows; return one row per target, in order"
         )
     verdicts = verdicts.reset_index(drop=True).assign(
         target_id=targets["target_id"].to_numpy(), judged_by=judge.name
@@ -482,22 +483,23 @@ def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) ->
     foreign: Sequence[str] = [str(name) for name in verdicts if name not in record.model_fields]
     if foreign:
         raise DataError(
-            f"judge {judge.name!r} returned the column {', '.join(foreign)}, which "
+            f"scorer {judge.name!r} returned the column {', '.join(foreign)}, which "
             f"{record.__name__} does not have"
         )
     for name, field in record.model_fields.items():
         if name not in verdicts:
             verdicts[name] = None if field.is_required() else field.get_default()
     if "finish_reason" in targets:
-        # Replies that hold no answer say why better than a judge that was shown nothing.
+        # The error of a reply without an answer is a better reason than that of the scorer.
         kinds = targets["finish_reason"].isin({*NO_ANSWER_REASONS} - {"error"})
         is_explained = kinds.to_numpy(bool) & verdicts["correct"].isna().to_numpy(bool)
         verdicts.loc[is_explained, "reason"] = targets["error"].to_numpy(object)[is_explained]
     unexplained = verdicts["correct"].isna() & verdicts["reason"].isna()
     if unexplained.any():
         raise DataError(
-            f"judge {judge.name!r} gave neither verdict nor reason for "
-            f"{verdicts.loc[unexplained, 'target_id'].iloc[0]!r}; say why it could not be judged"
+            f"scorer {judge.name!r} returned neither `correct` nor `reason` for "
+            f"{verdicts.loc[unexplained, 'target_id'].iloc[0]!r}; give the reason if it has no "
+            "score"
         )
     return verdicts[list(record.model_fields)]
 
@@ -506,12 +508,12 @@ _FOLDER: Final = "judges"
 
 
 class HumanJudge:
-    """Takes labels from a CSV file with the columns prompt_id, question_id and correct.
+    """Reads labels from a CSV file with the columns prompt_id, question_id and correct.
 
-    Where a column answer tells what was labelled, labels of another answer are refused.
+    If the file has a column answer with the labelled answers, labels of other answers are an error.
     A label is 1 or 0, true or false, yes or no, right or wrong, in any case; an empty cell is a
-    fact that was not labelled. A further column is_recalled, of the same form, is for free answers.
-    Facts that the file does not hold are unjudged, and so are answers that were never given.
+    fact without a label. A further column is_recalled, of the same form, is for free answers.
+    Facts that are not in the file have no score, and neither have missing answers.
 
     Args:
         path: The file, UTF-8.
@@ -519,7 +521,7 @@ class HumanJudge:
     Raises:
         SourceNotFoundError: If there is no such file.
         ColumnNotFoundError: If a column is missing.
-        DataError: If a label is none of these, or a fact is labelled twice; names the line.
+        DataError: If a label has another value, or a fact is labelled twice; names the line.
     """
 
     name = "human"
@@ -533,10 +535,10 @@ class HumanJudge:
         self._labels = read_labels(path)
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `Judge.judge`.
+        """Score answers; see `Judge.judge`.
 
         Args:
-            targets: What to judge.
+            targets: The targets to score.
 
         Returns:
             prediction, correct, is_recalled and reason.
@@ -563,48 +565,49 @@ class HumanJudge:
 
 
 class OverrulingJudge:
-    """A model or people who judge in place of a study's own rule.
+    """An LLM judge or human labels in place of the rule of a study.
 
-    They are shown what the rule read of each answer, its `prediction`. What the rule tells besides
-    right and wrong stays, and its own verdict stands beside theirs as `rule_correct`.
+    They receive the part of each answer that the rule reads, its `prediction`. Further columns of
+    the rule are kept, and its correctness label is stored as `rule_correct`.
 
     Args:
-        rule: The study's own judge.
-        by: Who judges in its place.
-        record: The study's verdict record.
+        rule: The default scorer of the study.
+        by: The scorer that replaces it.
+        record: The label record of the study.
     """
 
     name: str
-    """That of who judges."""
+    """Name of the scorer that replaces the rule."""
 
     def __init__(self, rule: Judge, by: Judge, record: type[Verdict]) -> None:
         self._rule, self._by, self._record = rule, by, record
         self.name = by.name
         self.judges_again: bool = getattr(by, "judges_again", True)
-        """Whether it can judge the repeated sample."""
+        """Whether it can score the repeated sample."""
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `Judge.judge`.
+        """Score answers; see `Judge.judge`.
 
         Returns:
-            What they tell, as far as the record has it; what the record has beyond `Verdict` and
-            they do not tell, by the rule; and rule_correct. An answer without a text to show, on
-            which the rule decides all the same, is judged by the rule.
+            The columns of the replacing scorer that the record has; further columns of the record
+            beyond those of `Verdict`, from the rule; and rule_correct. An answer that has no text,
+            but that the rule can score, is scored by the rule.
 
         Raises:
-            ColumnNotFoundError: If the targets have no question, without which nobody can judge.
+            ColumnNotFoundError: If the targets have no question.
         """
         if "question" not in targets:
             raise ColumnNotFoundError(
-                "a model or people judge by the column question, which the targets of this study "
-                f"do not have ({', '.join(map(str, targets.columns))}); judge by `judge=rule`, or "
-                "put the question into `Plan.items`"
+                "LLM judges and human labels need the column question, which the targets of this "
+                f"study do not have ({', '.join(map(str, targets.columns))}); score by "
+                "`judge=rule`, or add the question to `Plan.items`"
             )
         ruled = self._rule.judge(targets).reset_index(drop=True)
         shown = shown_answers(targets.reset_index(drop=True), ruled["prediction"])
         theirs = self._by.judge(shown).reset_index(drop=True)
         theirs = theirs[[name for name in theirs if name in self._record.model_fields]]
-        # Where the rule needs no text, as of one option that is not the likeliest, its word stands.
+        # If the rule needs no text, as for an option that is not the most probable, its label is
+        # kept.
         is_textless = ruled["prediction"].isna() & ruled["correct"].notna()
         theirs["correct"] = theirs["correct"].mask(is_textless, ruled["correct"])
         theirs["reason"] = theirs["reason"].mask(is_textless)
@@ -613,32 +616,32 @@ class OverrulingJudge:
 
 
 def shown_answers(targets: pd.DataFrame, predictions: pd.Series) -> pd.DataFrame:
-    """Put what a rule reads of each answer in the place of the whole answer.
+    """Replace each answer by the part that the rule reads.
 
     Args:
-        targets: What is judged.
-        predictions: Judged parts, row by row; missing where there is no answer.
+        targets: The targets.
+        predictions: Scored parts, row by row; missing if there is no answer.
 
     Returns:
-        The targets, their text being what people and models are shown; None without an answer.
+        The targets with the text for annotators and LLM judges; None without an answer.
     """
     parts = predictions.astype(object)
     return targets.assign(text=parts.where(parts.notna(), None).to_numpy(object))
 
 
 def make_chosen_judge(scoring: JudgeScoring, folder: RunFolder) -> LLMJudge | HumanJudge | None:
-    """Make the model or the people that judge in place of the study's own judge.
+    """Make the LLM judge or the human labels that replace the default scorer of the study.
 
     Args:
-        scoring: How answers are judged.
-        folder: The run; a model that judges keeps its log there, in a folder of its own.
+        scoring: How answers are scored.
+        folder: The run; an LLM judge writes its log to a subfolder of it.
 
     Returns:
-        The judge; None where a rule judges.
+        The scorer; None for `judge=rule`.
 
     Raises:
         ValueError: If the prompts are of another version.
-        RunnerError: If the judging model cannot be loaded.
+        RunnerError: If the LLM judge cannot be loaded.
         SourceNotFoundError: If there is no file of labels.
         DataError: If the labels cannot be read.
     """
@@ -650,25 +653,25 @@ def make_chosen_judge(scoring: JudgeScoring, folder: RunFolder) -> LLMJudge | Hu
     runner = side.load()
     label = side.name(runner)
     kind, prompts = scoring.model_judge()
-    words: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
     home = label
     if (pinned := pin_prompts(prompts, "judge")) != OWN_WORDS:
-        words, home = {"prompts": pinned}, f"{label} {pinned}"
+        texts, home = {"prompts": pinned}, f"{label} {pinned}"
     return kind(
         runner,
         folder.path / _FOLDER / _file_name(home),
         model=label,
-        **words,
+        **texts,
         max_new_tokens=scoring.judge_max_new_tokens,
         max_reasoning_tokens=scoring.judge_max_reasoning_tokens,
     )
 
 
 def check_labelling(scoring: JudgeScoring, folder: RunFolder) -> None:
-    """Refuse labels of another run, and a sheet that would be written over labels.
+    """Raise an error for labels of another run, and for a sheet that would overwrite labels.
 
     Args:
-        scoring: How answers are judged.
+        scoring: How answers are scored.
         folder: The run.
 
     Raises:
@@ -702,12 +705,12 @@ def export_labels(
     kind: str,
     fill: Sequence[str] = (),
 ) -> None:
-    """Keep the labels with the run, and write the sheet that was asked for.
+    """Copy the labels into the run folder, and write the labelling sheet if it is requested.
 
     Args:
-        scoring: How answers are judged.
+        scoring: How answers are scored.
         folder: The run.
-        targets: What was judged, with text.
+        targets: The scored targets, with text.
         kind: As for `write_labelling_sheet`.
         fill: As for `write_labelling_sheet`.
     """
@@ -725,6 +728,6 @@ def export_labels(
 
 
 def _file_name(label: str) -> str:
-    """Name a folder after a judge: its letters and digits, and a digest that tells alike apart."""
+    """Make the folder name of a judge: letters and digits of its label, and a digest."""
     words = "-".join(re.findall(r"[A-Za-z0-9]+", label))[-60:] or "judge"
     return f"{words}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"

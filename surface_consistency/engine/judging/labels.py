@@ -1,4 +1,4 @@
-"""Labels that people give: the sheet to fill in, its reading, and how a judge agrees with them."""
+"""Human labels: the sheet for annotators, its reader, and agreement of a scorer with labels."""
 
 import os
 import warnings
@@ -24,7 +24,7 @@ from surface_consistency.reading import csv_rows, first_names, shown
 from surface_consistency.runs.files import unguard_cell, write_sheet
 
 LABEL_COLUMNS: Final = ("prompt_id", "question_id", "correct")
-"""What a file of labels must have; `is_recalled` may stand beside, for free answers."""
+"""Required columns of a file of labels; `is_recalled` is optional, for free answers."""
 
 _LABELS: Final[Mapping[str, bool | None]] = {
     **dict.fromkeys(("1", "true", "yes", "right"), True),
@@ -40,19 +40,19 @@ def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a file of labels.
 
     Args:
-        path: CSV, UTF-8, with the columns of `LABEL_COLUMNS`; others but `is_recalled` and
-            `answer` are passed over.
+        path: CSV, UTF-8, with the columns of `LABEL_COLUMNS`; `is_recalled` and `answer` are
+            optional, and other columns are ignored.
 
     Returns:
-        One row a labelled fact: prompt_id, question_id, the nullable booleans correct, missing
-        for an empty cell, and is_recalled, missing also without that column, and answer, what was
-        labelled; None without that column.
+        One row per labelled fact: prompt_id, question_id, the nullable booleans correct, missing
+        for an empty cell, and is_recalled, also missing without that column, and answer, the
+        labelled answer; None without that column.
 
     Raises:
         SourceNotFoundError: If there is no such file.
         ColumnNotFoundError: If a column is missing.
-        DataError: If a label is none of 1 and 0, true and false, yes and no, right and wrong, a
-            fact is labelled twice, or a fact is right and not recalled; names the line.
+        DataError: If a label is not 1 or 0, true or false, yes or no, "right" or "wrong", a fact is
+            labelled twice, or a fact is correct but not recalled; names the line.
     """
     source = Path(path)
     if not source.is_file():
@@ -64,37 +64,37 @@ def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
-    """Refuse labels of another run.
+    """Raise an error for labels of another run.
 
     Args:
-        labels: As from `read_labels`.
-        targets: What the run judges: prompt_id and item.
+        labels: Labels of `read_labels`.
+        targets: The targets of the run: prompt_id and item.
 
     Raises:
-        DataError: If a label is of none of these; empty ones do not count.
+        DataError: If a label belongs to another target; empty labels are ignored.
     """
     given = labels[labels["correct"].notna()]
     answers = pd.MultiIndex.from_frame(targets[["prompt_id", "item"]])
     foreign = given[~pd.MultiIndex.from_frame(given[["prompt_id", "question_id"]]).isin(answers)]
     if len(foreign):
         raise DataError(
-            f"{len(foreign)} of {len(given)} labels are of answers that this run does not hold, "
+            f"{len(foreign)} of {len(given)} labels are of answers that are not in this run, "
             f"such as question {shown(foreign['question_id'].iloc[0])} of prompt "
             f"{shown(foreign['prompt_id'].iloc[0])}; give the labels of this run"
         )
 
 
 def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
-    """Refuse labels of other answers to the same questions, such as those of another model.
+    """Raise an error for labels of other answers to the same questions, such as of another model.
 
     Args:
-        labels: As from `read_labels`; those without answer pass, and all without such a column.
-        targets: What is judged, with text.
+        labels: Labels of `read_labels`; rows without the labelled answer are not checked.
+        targets: The targets, with text.
 
     Raises:
-        DataError: If an answer that was labelled is another than the one that is judged, but for
-            what a spreadsheet changes: case and white space, the end of a very long one, and all
-            of one that may be a date or number.
+        DataError: If the labelled answer differs from the scored answer, except for changes by
+            spreadsheets: case and white space, the end of a very long answer, and any change of an
+            answer that may be a date or number.
     """
     if "answer" not in labels:
         return
@@ -104,20 +104,20 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     is_other = [not _is_shown(*cells) for cells in zip(both["answer"], both["text"], strict=True)]
     if len(other := both[is_other]):
         raise DataError(
-            f"{len(other)} of {len(given)} labels are of other answers than those judged here, "
+            f"{len(other)} of {len(given)} labels are of other answers than those scored here, "
             f"such as {shown(other['answer'].iloc[0])} to question "
-            f"{shown(other['question_id'].iloc[0])}; give the labels of this run, judge what was "
-            "labelled (the same cleaner), or move labels.csv out of the run's folder"
+            f"{shown(other['question_id'].iloc[0])}; give the labels of this run, score the "
+            "labelled answers (with the same cleaner), or move labels.csv out of the run folder"
         )
 
 
 def _is_shown(cell: str, text: object) -> bool:
-    """Tell whether an answer may be what a spreadsheet shows."""
+    """Return whether a spreadsheet may show this answer as the text of a cell."""
     answer = text if isinstance(text, str) else ""
     if len(answer) <= _SHORT and any(map(str.isdigit, answer)):
         return True
-    seen, judged = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, answer))
-    return seen == judged
+    shown_text, scored_text = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, answer))
+    return shown_text == scored_text
 
 
 def write_labelling_sheet(
@@ -129,38 +129,38 @@ def write_labelling_sheet(
     kind: str = "form",
     fill: Sequence[str] = ("is_recalled",),
 ) -> int:
-    """Write a sheet of answers for people to label; a sheet that is there is left alone.
+    """Write a sheet of answers for human annotators; an existing sheet is not overwritten.
 
-    Answers are drawn at random, each kind by itself, since a judge errs differently on short and on
-    long answers, or with and without retrieval. What a judge said of them is not shown, so that it
-    does not sway anyone.
+    Answers are drawn at random per kind, because the errors of a scorer differ between short and
+    long answers, or with and without retrieval. Scores are not shown, so that they do not bias the
+    annotators.
 
     Args:
         path: The CSV file; its folder must exist.
-        targets: What is judged, with text; answers that were never given are left out.
-        n: Answers of each kind, at most; 1 or more.
-        seed: Seed of the draw.
-        kind: Column of the targets that tells the kinds apart, such as "form" or "state".
-        fill: Columns to fill besides correct, such as "is_recalled".
+        targets: The targets, with text; missing answers are excluded.
+        n: Maximum number of answers per kind; 1 or more.
+        seed: Random seed.
+        kind: Column of the targets that defines the kinds, such as "form" or "state".
+        fill: Columns to fill in addition to correct, such as "is_recalled".
 
     Returns:
-        How many answers stand in the sheet.
+        The number of answers in the sheet.
 
     Raises:
         ValueError: If `n` is below 1, or there is no answer.
         DataError: If another file of that name exists, which may contain labels.
 
     Notes:
-        `correct` is to be filled with 1 or 0, and for free answers of SLAQ `is_recalled`:
-        whether the text speaks of the fact at all. The other columns are for reading. A cell that a
-        spreadsheet would take for a formula gets an apostrophe in front.
+        Annotators write 1 or 0 into `correct`, and for free answers of SLAQ into `is_recalled`,
+        which is 1 if the text mentions the fact. The other columns are for reading. A cell that a
+        spreadsheet would read as a formula gets a leading apostrophe.
     """
     if n < 1:
-        raise ValueError(f"n counts answers of each kind and must be 1 or more, got {n}")
+        raise ValueError(f"n is the number of answers per kind and must be 1 or more, got {n}")
     random = Random(seed)
     answered = targets[targets["text"].notna()]
     if answered.empty:
-        raise ValueError("there is no answer to label; ask the model first")
+        raise ValueError("there is no answer to label; run the model first")
     rows: list[tuple[object, ...]] = []
     for label, facts in answered.groupby(kind, sort=False):
         drawn = random.sample(range(len(facts)), min(n, len(facts)))
@@ -174,18 +174,18 @@ def write_labelling_sheet(
 
 
 def labels_by_target(targets: pd.DataFrame, path: str | os.PathLike[str]) -> pd.Series:
-    """Give the labels of people in the order of what was judged.
+    """Return the human labels in the order of the targets.
 
     Args:
-        targets: What was judged: prompt_id, item and text.
+        targets: The scored targets: prompt_id, item and text.
         path: The file of labels.
 
     Returns:
-        correct by row, missing where there is no label.
+        correct by row, missing if there is no label.
 
     Raises:
-        DataError: If the labels cannot be read, are of another run or other answers, or label
-            nothing.
+        DataError: If the labels cannot be read, are of another run or other answers, or are all
+            empty.
     """
     labels = read_labels(path)
     if labels["correct"].isna().all():
@@ -225,7 +225,7 @@ def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None, object]]
         correct = _label(row["correct"], where)
         is_recalled = _label(row.get("is_recalled"), where)
         if correct and is_recalled is False:
-            raise DataError(f"{where}: a fact that is not recalled cannot be right")
+            raise DataError(f"{where}: a fact that is not recalled cannot be correct")
         answer = unguard_cell(row.get("answer"))
         labels.append((*key, correct, is_recalled, answer))
     return labels
@@ -253,23 +253,23 @@ _SCORES: Final = {
 def hold_against(
     truth: pd.Series, judged: pd.Series, *, resamples: int = 10_000, seed: int = 0
 ) -> dict[str, object] | None:
-    """Compare two verdicts on the same answers.
+    """Validate scores against true labels of the same answers.
 
     Args:
-        truth: Verdicts that count as true, missing where there is none.
-        judged: Verdicts of the judge, in the same order.
-        resamples: Resamples of the intervals.
-        seed: Seed of the resampling.
+        truth: True correctness labels; missing values are allowed.
+        judged: Correctness labels of the scorer, in the same order.
+        resamples: Number of bootstrap resamples of the intervals.
+        seed: Random seed of the resamples.
 
     Returns:
-        The columns of `metrics.judge_agreement` but n_missing, after n_labelled, the number of
-        answers; None if no answer has both verdicts.
+        The columns of `metrics.judge_agreement` except n_missing, after n_labelled, the number of
+        answers; None if no answer has both labels.
     """
     both = [column.astype("boolean").reset_index(drop=True) for column in (truth, judged)]
     if not (both[0].notna() & both[1].notna()).any():
         return None
     with warnings.catch_warnings():
-        # What is missing or undefined stands in the table.
+        # Missing and undefined values are in the table.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         row = judge_agreement(
@@ -282,17 +282,17 @@ def hold_against(
 
 
 def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series) -> pd.DataFrame:
-    """Hold the verdicts of a judge against others on the same answers, for each kind of answer.
+    """Validate the scores of a scorer against other labels of the same answers, per kind of answer.
 
     Args:
         kinds: The kind of each answer, such as its condition; the name is that of the column.
-        verdicts: What the judge said, row by row: judged_by and correct.
-        truth: The other verdicts, of people or of a rule, row by row; missing where there is none.
+        verdicts: The rows of the scorer: judged_by and correct.
+        truth: The other labels, of annotators or of a rule, row by row; missing values are allowed.
 
     Returns:
-        One row a kind and one of "all": judge, the kind, and the columns of `hold_against`, in
-        which the other verdicts count as true; kinds without both verdicts are left out. Equal
-        answers of several prompts are not independent; the intervals take them for it.
+        One row per kind and one row "all": judge, the kind, and the columns of `hold_against`, in
+        which the other labels are the truth; kinds without both labels are omitted. Equal answers
+        of several prompts are not independent, but the intervals assume that they are.
     """
     rows = []
     for kind in (*kinds.dropna().unique(), "all"):
@@ -307,22 +307,22 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
 def corrected_table(
     outcomes: pd.DataFrame, agreement: pd.DataFrame, *, kind: str, cluster: str, facet: str | None
 ) -> pd.DataFrame:
-    """Take a judge's errors out of the scores of both conditions.
+    """Correct the scores of both conditions for the errors of the scorer.
 
     Args:
         outcomes: The outcomes frame of a run.
-        agreement: The judge against people, of `agreement_by_kind`.
+        agreement: Agreement with human labels, of `agreement_by_kind`.
         kind: Its column of kinds, which are the names of the conditions.
-        cluster: Column of what intervals take as a whole; each counts as much as any other.
-        facet: Column whose values are never pooled; None for none.
+        cluster: Clustering column of the intervals; all clusters have equal weight.
+        facet: Column whose values are never pooled; None without such a column.
 
     Returns:
-        One row a facet: first_condition and second_condition, n_clusters, n_missing, and the
+        One row per facet: first_condition and second_condition, n_clusters, n_missing, and the
         columns of `corrected_scores`.
 
     Warns:
-        SurfaceConsistencyWarning: If a row cannot be corrected, because no right or no wrong answer
-            of a condition is labelled, or the judge is no better than chance on it.
+        SurfaceConsistencyWarning: If a row cannot be corrected, because no correct or no incorrect
+            answer of a condition is labelled, or the scorer is not better than chance on it.
     """
     by_kind = {} if agreement.empty else agreement.set_index(kind).to_dict("index")
     rows = []
@@ -346,21 +346,21 @@ def corrected_table(
 
 
 def error_of_counts(row: Mapping[Any, Any] | None, kind: str) -> JudgeError:
-    """Read a judge's errors on a kind of answers off its row of agreement.
+    """Read the errors of a scorer on a kind of answers from its row of agreement.
 
     Args:
-        row: The counts, as of `agreement_columns`; None where no answer has both verdicts.
+        row: The counts, as of `agreement_columns`; None if no answer has a label and a score.
         kind: The kind, for messages.
 
     Returns:
         The errors.
 
     Raises:
-        ValueError: If no right or no wrong answer is labelled, or the judge is no better than
-            chance.
+        ValueError: If no correct or no incorrect answer is labelled, or the scorer is not better
+            than chance.
     """
     if row is None:
-        raise ValueError(f"no {kind} answer has both a label and a verdict; label some")
+        raise ValueError(f"no {kind} answer has both a label and a score; label some")
     names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
     try:
         error = JudgeError(**{name: int(row[name]) for name in names})
@@ -368,7 +368,7 @@ def error_of_counts(row: Mapping[Any, Any] | None, kind: str) -> JudgeError:
         raise ValueError(f"{kind} answers: {reason}; label more of them") from reason
     if error.sensitivity + error.specificity <= 1.0:
         raise ValueError(
-            f"on {kind} answers the judge is no better than chance (sensitivity "
+            f"on {kind} answers the scorer is not better than chance (sensitivity "
             f"{error.sensitivity:.2f}, specificity {error.specificity:.2f})"
         )
     return error
@@ -382,14 +382,14 @@ def corrected_scores(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> dict[str, object]:
-    """Correct the scores of a pair of conditions, and set what the judge has beside them.
+    """Correct the scores of a pair of conditions, and return them next to the observed scores.
 
     Args:
-        first: Verdicts under the first condition, as the short ones of `corrected_alignment`.
-        second: Verdicts under the second, as its long ones.
-        errors: The judge's errors under both.
-        resamples: Draws of the intervals.
-        seed: Seed of the draws.
+        first: Labels under the first condition, as the short ones of `corrected_alignment`.
+        second: Labels under the second condition, as its long ones.
+        errors: Errors of the scorer under both conditions.
+        resamples: Number of bootstrap resamples of the intervals.
+        seed: Random seed of the resamples.
 
     Returns:
         n_topics, n_missing, then by name of score `observed_<score>`, the score and its bounds; and
@@ -414,11 +414,11 @@ def corrected_scores(
 
 
 def warn_uncorrected(condition: str, error: ValueError) -> None:
-    """Say which condition cannot be corrected, and why.
+    """Warn that the scores of a condition cannot be corrected.
 
     Args:
         condition: Its name.
-        error: What stands in the way.
+        error: The reason.
     """
     warnings.warn(
         f"the scores of the condition {shown(condition)} are not corrected: {error}",
@@ -428,7 +428,7 @@ def warn_uncorrected(condition: str, error: ValueError) -> None:
 
 
 def _by_cluster(pairs: pd.DataFrame, cluster: str) -> Iterator[npt.NDArray[np.float64]]:
-    """Lay the verdicts on pairs out, `(n_clusters, n_pairs)`, NaN where there is none."""
+    """Yield the labels of pairs as `(n_clusters, n_pairs)`, NaN for missing ones."""
     codes, _ = pd.factorize(pairs[cluster])
     places = pairs.groupby(codes).cumcount().to_numpy()
     for side in ("first", "second"):

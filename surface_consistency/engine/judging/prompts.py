@@ -1,9 +1,9 @@
-"""Prompts for a judge of short and long answers, by the criteria of SLAQ's tables 2 and 3.
+"""Prompts for an LLM judge of short and long answers, by the criteria of SLAQ's tables 2 and 3.
 
 They are worded by this package, or are those tables word for word. The texts of the paper are in
-the folder `papers`, whose NOTICE names the table of each and what the paper does not state. A
-preset is named with the digest of its texts, "paper@1f0c...", so that a run with other texts is
-recognised.
+the folder `papers`, whose NOTICE lists the table of each and the details that the paper does not
+state. The name of a preset contains the digest of its texts, "paper@1f0c...", so that a run with
+other texts is detected.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ OWN_WORDS: Final = "own"
 """Name of the prompts in this package's words."""
 
 PresetRole = Literal["instructions", "judge", "writer"]
-"""What a preset of SLAQ is for: the model under test, the judge, or the writer of questions."""
+"""Purpose of a preset of SLAQ: the model under test, the judge, or the writer of questions."""
 
 PAPER_PROMPTS: Final[Mapping[PresetRole, tuple[str, ...]]] = {
     "instructions": ("slaq_short", "slaq_long"),
     "judge": ("slaq_judge_short", "slaq_judge_long"),
     "writer": ("slaq_writer",),
 }
-"""Names of the texts by what they are for; all are of SLAQ (arXiv 2510.11218), tables 1 to 4."""
+"""Names of the texts by purpose; all are of SLAQ (arXiv 2510.11218), tables 1 to 4."""
 
 _FOLDER: Final = Path(__file__).with_name("papers")
 _PAPER: Final = "paper"
@@ -42,7 +42,7 @@ def paper_prompt(name: str) -> str:
         name: A name of `PAPER_PROMPTS`.
 
     Returns:
-        The text with its holes, such as "{question}".
+        The text with its placeholders, such as "{question}".
 
     Raises:
         ValueError: If there is no such text.
@@ -59,14 +59,14 @@ def paper_prompt(name: str) -> str:
 
 
 def fill_holes(text: str, values: Mapping[str, str]) -> str:
-    """Put values into the holes of a text, all at once.
+    """Replace the placeholders of a text simultaneously.
 
     Args:
-        text: A text with holes.
-        values: Value by name of the hole.
+        text: A text with placeholders.
+        values: Value by name of the placeholder.
 
     Returns:
-        The text; braces within values, and braces around other words, stay as they are.
+        The text; braces within values, and braces around other words, are not changed.
 
     Examples:
         >>> fill_holes("{q} {x}", {"q": "{x}?", "y": "no"})
@@ -79,14 +79,14 @@ def pin_prompts(choice: str, role: PresetRole) -> str:
     """Name prompts with the digest of their texts.
 
     Args:
-        choice: "own" or "paper", or what this function returned before.
-        role: What they are for.
+        choice: "own" or "paper", or a value that this function returned.
+        role: Their purpose.
 
     Returns:
         "own", or "paper@" and the first 12 digits of the SHA-256 of the role's texts.
 
     Raises:
-        ValueError: If it is neither, or names texts that are not those of this version.
+        ValueError: If it is neither, or the digest is that of the texts of another version.
     """
     name, _, digest = choice.partition("@")
     if choice == OWN_WORDS:
@@ -97,14 +97,14 @@ def pin_prompts(choice: str, role: PresetRole) -> str:
     pinned = hashlib.sha256(texts.encode()).hexdigest()[:_DIGITS]
     if digest not in ("", pinned):
         raise ValueError(
-            f"{choice} are other texts than those of this version, {_PAPER}@{pinned}; take the "
-            "version of the package that they were made with, or leave out the digest"
+            f"{choice} are other texts than those of this version, {_PAPER}@{pinned}; use the "
+            "version of the package that they were made with, or omit the digest"
         )
     return f"{_PAPER}@{pinned}"
 
 
 JUDGE_PROMPT_VERSION: Final = 1
-"""Raised whenever the wording changes, since verdicts may then change too."""
+"""Increased whenever the wording changes, since scores may then change as well."""
 
 _CRITERIA: Final = """\
 Count an answer as right if one of these holds:
@@ -154,7 +154,7 @@ _PAPER_FACTS: Final = 5
 
 
 class Fact(NamedTuple):
-    """A fact that is judged."""
+    """A fact with its reference answer."""
 
     question: str
     """The question."""
@@ -164,14 +164,14 @@ class Fact(NamedTuple):
 
 
 def judge_short(question: Fact, answer: str, *, prompt_id: str, prompts: str = OWN_WORDS) -> Prompt:
-    """Ask whether a short answer is right: a reply is one character, 1 or 0.
+    """Make the prompt to judge a short answer; a reply is one character, 1 or 0.
 
     Args:
         question: The question with its reference answer.
-        answer: What the model said.
+        answer: The answer of the model.
         prompt_id: Identifier of the prompt.
-        prompts: "own", or "paper" for the paper's words in one user turn, which do not tell the
-            judge where the answer ends or that it is not to be obeyed.
+        prompts: "own", or "paper" for the paper's words in one user turn, which neither mark the
+            end of the answer nor instruct the judge not to follow it.
 
     Returns:
         The prompt, a conversation.
@@ -189,13 +189,13 @@ def judge_short(question: Fact, answer: str, *, prompt_id: str, prompts: str = O
 def judge_long(
     questions: Sequence[Fact], answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
 ) -> Prompt:
-    """Ask which of several facts a long answer states rightly: a reply is a list of 1 and 0.
+    """Make the prompt to judge several facts in a long answer; a reply is a list of 1 and 0.
 
     Args:
-        questions: The questions with their reference answers, in the order of the verdicts.
-        answer: What the model said.
+        questions: The questions with their reference answers, in the order of the reply.
+        answer: The answer of the model.
         prompt_id: Identifier of the prompt.
-        prompts: As for `judge_short`; the paper's words hold five questions.
+        prompts: As for `judge_short`; the paper's words are for five questions.
 
     Returns:
         The prompt, a conversation.
@@ -209,8 +209,8 @@ def judge_long(
     if prompts != OWN_WORDS:
         if len(questions) != _PAPER_FACTS:
             raise ValueError(
-                f"the paper's words for a long answer hold {_PAPER_FACTS} questions, not "
-                f"{len(questions)}; judge it in this package's words, prompts='{OWN_WORDS}'"
+                f"the paper's prompt for a long answer has {_PAPER_FACTS} questions, not "
+                f"{len(questions)}; use this package's prompt, prompts='{OWN_WORDS}'"
             )
         values = {"cand_long": answer}
         for number, question in enumerate(questions, start=1):
@@ -220,11 +220,11 @@ def judge_long(
 
 
 def judge_free(questions: Sequence[Fact], answer: str, *, prompt_id: str) -> Prompt:
-    """Ask which facts a free text speaks of, and which of these rightly.
+    """Make the prompt to judge which facts a free text mentions, and which of them correctly.
 
     Args:
-        questions: The questions with their reference answers, in the order of the verdicts.
-        answer: What the model wrote.
+        questions: The questions with their reference answers, in the order of the reply.
+        answer: The text of the model.
         prompt_id: Identifier of the prompt.
 
     Returns:
@@ -237,21 +237,21 @@ def judge_free(questions: Sequence[Fact], answer: str, *, prompt_id: str) -> Pro
 
 
 def retry_prompt(prompt: Prompt, reply: str, *, prompt_id: str) -> Prompt:
-    """Ask for the same judgement after a reply that could not be read.
+    """Make the prompt that repeats a request after a reply that could not be read.
 
     Args:
         prompt: The first prompt.
-        reply: What the judge replied; a long one is shown to it cut.
+        reply: The reply of the judge; a long reply is truncated.
         prompt_id: Identifier of the new prompt.
 
     Returns:
-        The conversation so far, and the request to keep to the form.
+        The conversation so far, and the request to use the required form.
 
     Raises:
-        ValueError: If the first prompt is no conversation.
+        ValueError: If the first prompt is not a conversation.
     """
     if prompt.messages is None:
-        raise ValueError(f"prompt {prompt.id!r} is no conversation, so it cannot be gone on with")
+        raise ValueError(f"prompt {prompt.id!r} is not a conversation, so it cannot be continued")
     turns = (
         Message(role="assistant", content=reply[:_SHOWN_REPLY] or "(empty)"),
         Message(role="user", content=_AGAIN),
@@ -262,7 +262,7 @@ def retry_prompt(prompt: Prompt, reply: str, *, prompt_id: str) -> Prompt:
 def _listed(instruction: str, questions: Sequence[Fact], answer: str, prompt_id: str) -> Prompt:
     """Build a prompt about several questions."""
     if not questions:
-        raise ValueError("questions is empty; there is nothing to judge")
+        raise ValueError("questions is empty; pass at least one question")
     lines = [
         f"{number}. Question: {question.question}\n   Reference: {question.answer}"
         for number, question in enumerate(questions, start=1)
@@ -271,13 +271,13 @@ def _listed(instruction: str, questions: Sequence[Fact], answer: str, prompt_id:
 
 
 def _papers(prompt_id: str, name: str, values: Mapping[str, str]) -> Prompt:
-    """Fill a text of the paper, which is one turn."""
+    """Fill in a prompt of the paper, which is one turn."""
     turn = Message(role="user", content=fill_holes(paper_prompt(name), values))
     return Prompt(id=prompt_id, messages=(turn,), group="judge")
 
 
 def _prompt(prompt_id: str, instruction: str, facts: str, answer: str) -> Prompt:
-    """Put instruction and data into turns; the answer cannot close the marks around it itself."""
+    """Put instruction and data into turns; the answer cannot close the marks around it."""
     marked = f"<answer>\n{answer.replace('</answer', '< /answer')}\n</answer>"
     turns = (
         Message(role="system", content=instruction),

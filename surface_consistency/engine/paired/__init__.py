@@ -1,1 +1,1 @@
-"""Tables and page of any paired study: two verdicts on one fact."""
+"""Tables and page of any paired study: two correctness labels per fact."""

@@ -1,7 +1,7 @@
-"""Whether two answers are the same, beside whether their verdicts are.
+"""Proportion of pairs with the same answer, in addition to the same correctness label.
 
-Two wrong answers that differ have the same verdict. The texts of both stand in the outcomes, so the
-share of pairs with the same answer can be told apart from the share with the same verdict.
+Two different incorrect answers have the same correctness label. The outcomes contain both texts, so
+the proportion of pairs with the same answer can be computed as well.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS,
 from surface_consistency.text import padded_words
 
 TEXTS: Final = ("first_prediction", "second_prediction")
-"""Columns of the judged part of both answers."""
+"""Columns of the scored part of both answers."""
 
 _AMONG: Final = ("all", "both wrong")
 _Pair: TypeAlias = tuple[str, str]
@@ -31,22 +31,22 @@ def same_answers(
     *,
     rule: str | Rule[Any] | None = None,
 ) -> list[bool | None]:
-    """Tell of each pair of answers whether they are the same.
+    """Return for each pair of answers whether they are the same.
 
     Args:
-        first: Answers under the first condition, `(n_pairs,)`; None where there is none.
+        first: Answers under the first condition, `(n_pairs,)`; None for a missing answer.
         second: Answers under the second condition, in the same order.
         rule: Two answers are the same if this matching rule accepts one of them as the answer to
             the other; None, the default, compares their words in normal form, in order.
 
     Returns:
-        For each pair whether the answers are the same; None where one is missing or blank.
+        For each pair whether the answers are the same; None if one is missing or blank.
 
     Raises:
         ValueError: If the answers differ in number, or there is no such rule.
 
     Notes:
-        By a rule of containment "Paris" is the same as "Paris, France", and as "not Paris".
+        By a rule of containment "Paris" equals "Paris, France", and also "not Paris".
 
     Examples:
         >>> same_answers(["Paris.", "Paris, France", ""], ["paris", "Paris", "Rome"])
@@ -56,20 +56,20 @@ def same_answers(
     """
     if len(first) != len(second):
         raise ValueError(
-            f"`first` and `second` must have one answer a pair, got {len(first)} and {len(second)}"
+            f"`first` and `second` must have equal lengths, got {len(first)} and {len(second)}"
         )
     return _same(_answered(first, second), rule)
 
 
 def _same(pairs: Sequence[_Pair | None], rule: str | Rule[Any] | None) -> list[bool | None]:
-    """Tell of each pair of answers whether they are the same; None where there is no pair."""
+    """Return for each pair of answers whether they are the same; None for a missing pair."""
     distinct = [pair for pair in dict.fromkeys(pairs) if pair is not None]
     known: dict[_Pair | None, bool] = dict(zip(distinct, _compare(distinct, rule), strict=True))
     return [known.get(pair) for pair in pairs]
 
 
 def _answered(first: Sequence[object], second: Sequence[object]) -> list[_Pair | None]:
-    """Put both answers of a pair together; None where one is missing or blank."""
+    """Combine both answers of each pair; None if one is missing or blank."""
     return [
         (one, other)
         if isinstance(one, str) and isinstance(other, str) and one.strip() and other.strip()
@@ -79,7 +79,7 @@ def _answered(first: Sequence[object], second: Sequence[object]) -> list[_Pair |
 
 
 def _compare(pairs: Sequence[_Pair], rule: str | Rule[Any] | None) -> list[bool]:
-    """Tell of each pair of answers whether they are the same by a rule, or by their words."""
+    """Return for each pair of answers whether they are the same by a rule or by their words."""
     ones, others = ([pair[side] for pair in pairs] for side in (0, 1))
     if rule is None:
         words = zip(padded_words(ones), padded_words(others), strict=True)
@@ -99,32 +99,32 @@ def answer_agreement(
     rule: str | Rule[Any] = "token_f1",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Compute how often a pair has the same answer, of all pairs and of those wrong both times.
+    """Compute the proportion of pairs with the same answer, for all pairs and both incorrect.
 
     Args:
         frame: Outcomes: first_correct, second_correct, first_prediction, second_prediction, and the
             columns named below.
         by: Columns that make groups.
-        cluster: Column of what intervals take as a whole.
-        rule: As for `same_answers`, for the second of the two shares.
+        cluster: Clustering column of the intervals.
+        rule: As for `same_answers`, for the second of the two proportions.
         intervals: How intervals are made.
 
     Returns:
-        Two rows a group: the columns `by`; among, "all" or "both wrong"; n (pairs with both
-        verdicts and both answers), n_clusters; same_answer, the share of pairs whose answers have
-        the same words, and same_by_rule, whose answers the rule takes for the same, each in [0, 1]
-        with `_low` and `_high`. Rows without a pair are left out.
+        Two rows per group: the columns `by`; among, "all" or "both wrong"; n (pairs with both
+        labels and both answers), n_clusters; same_answer, the proportion of pairs whose answers
+        have the same words, and same_by_rule, the proportion whose answers are the same by the
+        rule, each in [0, 1] with `_low` and `_high`. Rows without a pair are omitted.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
 
     Notes:
-        Of pairs right both times the answers may differ in wording alone, of those wrong both times
-        every difference is one of substance or of wording; the two shares bound it from both sides.
-        Pairs with a missing or blank answer are left out. Intervals are those of `paired_by`.
+        Two correct answers may differ only in wording. Two incorrect answers may differ in content
+        or only in wording; the two proportions are bounds on how many have the same content. Pairs
+        with a missing or blank answer are excluded. Intervals are those of `paired_by`.
 
     References:
-        SLAQ, arXiv 2510.11218, limitations: two wrong answers that differ count as aligned.
+        SLAQ, arXiv 2510.11218, limitations: two different incorrect answers count as aligned.
 
     Examples:
         >>> frame = pd.DataFrame(
@@ -148,7 +148,7 @@ def answer_agreement(
             present=1, same=[bool(same) for same in _same(pairs, compared_by)]
         )
         parts = [outcomes[is_answered], outcomes[is_answered & is_wrong]]
-        table = _shares(parts, list(by), cluster, intervals)
+        table = _proportions(parts, list(by), cluster, intervals)
         ends = ("", "_low", "_high")
         table = table.rename(columns={f"second_accuracy{end}": name + end for end in ends})
         heads = [] if tables else [*by, "among", "n", "n_clusters"]
@@ -156,16 +156,16 @@ def answer_agreement(
     return pd.concat(tables, axis=1)
 
 
-def _shares(
+def _proportions(
     parts: Sequence[pd.DataFrame], by: list[str], cluster: str, intervals: Intervals
 ) -> pd.DataFrame:
-    """Compute the share of pairs with the same answer: a second verdict on what is always there."""
+    """Compute the proportion of pairs with the same answer, as `second_accuracy` of `paired_by`."""
     both = pd.concat(
         [part.assign(among=name) for name, part in zip(_AMONG, parts, strict=True)],
         ignore_index=True,
     )
     with warnings.catch_warnings():
-        # A single cluster has no interval; that stands in the table.
+        # A single cluster has no interval; the table shows that.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return paired_by(
             both,

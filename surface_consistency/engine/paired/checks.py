@@ -1,4 +1,4 @@
-"""Checks of a paired study: what limits its numbers, and how the runs were made."""
+"""Checks of a paired study: limitations of its numbers, and provenance of the runs."""
 
 import re
 from collections import Counter
@@ -38,7 +38,7 @@ _AFFIXING: Final = re.compile(
 )
 """Letters of Hangul, Hebrew and Arabic, in which short words are written onto nouns."""
 _MANY: Final = 0.02
-"""Proportion of answers above which a flaw of theirs is reported."""
+"""Proportion of answers above which a flaw is reported."""
 _CORRECT: Final = ("first_correct", "second_correct")
 IMPORTED: Final = ("verdicts", "stored", "stored-scores")
 """Runners of answers that were made elsewhere, which cannot run a prompt twice."""
@@ -87,7 +87,7 @@ def panel(report: Report, tables: Tables, row: Mapping[Any, Any]) -> str:
 
 
 def missing_checks(report: Report, tables: Tables) -> Iterator[Check]:
-    """Report pairs without a verdict, and flaws of the answers of each run."""
+    """Report pairs without a score, and flaws of the answers of each run."""
     n_all_missing = 0
     for run in report.runs:
         n = len(run.outcomes)
@@ -128,7 +128,7 @@ def reply_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 
 def published_checks(report: Report, tables: Tables) -> Iterator[Check]:
-    """Report what is not as in the paper in runs that were run as published."""
+    """Report deviations from the paper in runs that were run as published."""
     for run in report.runs:
         settings = run.manifest.settings
         if not settings.get("as_published"):
@@ -147,9 +147,9 @@ def published_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 def judge_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Report runs that were scored by different rules, so that they are not comparable."""
-    judged = {run.label: run.judged_by for run in report.runs}
-    if len(set(judged.values())) > 1:
-        listed = "; ".join(f"{label} by {rule}" for label, rule in judged.items())
+    scorers = {run.label: run.judged_by for run in report.runs}
+    if len(set(scorers.values())) > 1:
+        listed = "; ".join(f"{label} by {rule}" for label, rule in scorers.items())
         yield TEXTS.check("judges", judged=listed)
 
 
@@ -188,13 +188,13 @@ def size_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Report few clusters and a low accuracy, which limit the conclusions."""
     for row in _labelled(report, tables):
         # Tables of a study in another package may lack the effective number.
-        worth = row.get("n_effective_clusters", row["n_clusters"])
-        if worth < FEW_CLUSTERS:
+        n_effective = row.get("n_effective_clusters", row["n_clusters"])
+        if n_effective < FEW_CLUSTERS:
             yield TEXTS.check(
                 "few_clusters",
                 label=row["label"],
                 n_clusters=int(row["n_clusters"]),
-                n_effective=f"{worth:.3g}",
+                n_effective=f"{n_effective:.3g}",
                 clusters=report.clusters,
                 few=FEW_CLUSTERS,
             )
@@ -203,7 +203,7 @@ def size_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 
 def _nearness(row: Mapping[Any, Any]) -> tuple[bool, float, float]:
-    """Order comparisons with the noise: what is not inferred last, then by p-value."""
+    """Sort comparisons with the noise by p-value; those without inference come last."""
     return np.isnan(row["p_value_holm"]), row["p_value_holm"], -row["difference"]
 
 
@@ -229,7 +229,7 @@ def _labelled(report: Report, tables: Tables) -> Iterator[dict[Any, Any]]:
 
 
 def check_answers(run: Run) -> list[Check]:
-    """Check the answers of a run for flaws that do not depend on the verdicts.
+    """Check the answers of a run for flaws that do not depend on the correctness labels.
 
     Args:
         run: The run; its outcomes contain the scored answers.
@@ -268,13 +268,13 @@ def check_answers(run: Run) -> list[Check]:
         checks.append(TEXTS.check("unspaced", n_unspaced=n, how=how, remedy=remedy, **facts))
     if rule in _WHOLE_WORDS and (n := _count(texts, _AFFIXING.search)) > most:
         checks.append(TEXTS.check("affixing", n_affixing=n, **facts))
-    if texts and _judges_text(run) and _asks_in_plain_text(run):
+    if texts and _has_chat_text(run) and _has_plain_prompts(run):
         checks.append(TEXTS.check("plain", label=run.label))
     return checks
 
 
 def _of_targets(run: Run, names: Sequence[str]) -> "pd.Series[Any]":
-    """Return the answers or verdicts of a run, that of a prompt in several pairs once."""
+    """Return the answers or labels of a run; that of a prompt in several pairs only once."""
     outcomes, parts = run.outcomes, [pd.DataFrame({"owner": [], "value": []}, dtype=object)]
     pairs = pd.DataFrame()
     with suppress(DataError):
@@ -288,16 +288,16 @@ def _of_targets(run: Run, names: Sequence[str]) -> "pd.Series[Any]":
 
 
 def _by_words(run: Run, rule: str) -> str:
-    """Report how many verdicts change if words are segmented, or how to find out."""
+    """Report how many correctness labels change if words are segmented, or how to compute it."""
     command = "`surface-consistency score RUN --rule segmented` (extra `lexical`)"
     table = run.checks.get("rules")
     if table is not None:
         table = table[(table["first_rule"] == rule) & (table["second_rule"] == "segmented")]
     if table is None or table.empty:
-        return f"Score by words, {command}, and compare how many verdicts change."
+        return f"Score by words, {command}, and compare how many labels change."
     row = table.iloc[0]
     return (
-        f"By words {row['n_differ']:,.0f} of {row['n']:,.0f} verdicts change: "
+        f"By words {row['n_differ']:,.0f} of {row['n']:,.0f} labels change: "
         f"{row['first_only']:,.0f} correct ones become incorrect, {row['second_only']:,.0f} "
         f"incorrect ones correct; {command} scores by words."
     )
@@ -308,13 +308,13 @@ def _count(texts: Counter[str], is_one: Callable[[str], object]) -> int:
     return sum(n for text, n in texts.items() if is_one(text))
 
 
-def _judges_text(run: Run) -> bool:
+def _has_chat_text(run: Run) -> bool:
     """Return whether a model with a chat template wrote the scored text, rather than chose it."""
     reads = run.manifest.settings.get("read", "generate")
     return bool(run.manifest.runner.get("chat_template")) and reads == "generate"
 
 
-def _asks_in_plain_text(run: Run) -> bool:
+def _has_plain_prompts(run: Run) -> bool:
     """Return whether the first prompt of a run is a text to continue."""
     try:
         return next(json_objects(run.folder.prompts))[1].get("text") is not None
@@ -340,7 +340,7 @@ def _provenance(report: Report, run: Run) -> Provenance:
     scoring = {} if run.scoring is None else run.scoring.settings
     reported = report.settings.model_dump(mode="json", exclude={"page"})
     reported["cluster"] = report.cluster
-    # The report's seed is shown beside that of the run.
+    # The seed of the report is shown in addition to that of the run.
     renamed = {"report_seed" if name == "seed" else name: value for name, value in reported.items()}
     settings = {**manifest.source, **manifest.settings, **scoring, **renamed}
     shown: dict[str, object] = {
@@ -354,8 +354,8 @@ def _provenance(report: Report, run: Run) -> Provenance:
         "started": manifest.created_at,
         "version": manifest.package_version,
     }
-    judged = None if run.scoring is None else run.scoring.command
-    commands = dict.fromkeys([manifest.command, judged])
+    scored = None if run.scoring is None else run.scoring.command
+    commands = dict.fromkeys([manifest.command, scored])
     return Provenance(
         label=run.label,
         settings={name: _setting(value) for name, value in shown.items()},
@@ -365,13 +365,13 @@ def _provenance(report: Report, run: Run) -> Provenance:
 
 
 def warning_of(runs: Sequence[Run]) -> str:
-    """Return what forbids quoting the numbers of runs, or that the truth is known.
+    """Return the warning for runs whose numbers do not describe a model, or with known truth.
 
     Args:
         runs: The runs.
 
     Returns:
-        A sentence, or nothing.
+        A sentence, or "".
     """
     named = [{run.manifest.model, _last(run.manifest.runner)} for run in runs]
     if all("toy_model" in names for names in named):
@@ -382,7 +382,7 @@ def warning_of(runs: Sequence[Run]) -> str:
 
 
 def doubts_of(runs: Sequence[Run]) -> list[Sentence]:
-    """Report what casts doubt on the scores of runs, for the finding.
+    """Report reasons to doubt the scores of runs, for the finding.
 
     Args:
         runs: The runs.
@@ -434,7 +434,7 @@ def _last(runner: Mapping[str, Any]) -> str:
 
 
 def _setting(value: object) -> str:
-    """Write a setting for people."""
+    """Format a setting for display."""
     if isinstance(value, list | tuple):
         return ", ".join(map(_setting, value)) or "none"
     if isinstance(value, dict):

@@ -120,13 +120,13 @@ def model_sentences(
         report: The runs.
         tables: The tables.
         name: The rate: one of `metrics.PAIRED_RATES`.
-        quantity: What the rate is called.
+        quantity: Name of the rate.
         rows: Rows of the models that are compared, of one panel.
         table: Name of the table of contrasts.
-        unit: What a pair is called, in the plural.
+        unit: Name of the pairs, in the plural.
 
     Returns:
-        Sentences; none if nothing can be inferred or there is a single model.
+        Sentences; empty if no difference can be inferred or there is a single model.
     """
     if table not in tables or not rows:
         return []
@@ -153,7 +153,7 @@ def contrast_sentence(row: Row, quantity: str, *, n_tests: int, **words: Any) ->
 
     Args:
         row: A row of a table of contrasts; the difference is `a` minus `b`.
-        quantity: What differs.
+        quantity: Name of the rate.
         n_tests: Number of tests over which the p-value is Holm-corrected.
         words: Options of `tables.sentences.difference`, such as those of `Report.words`.
 
@@ -268,7 +268,7 @@ def accuracy_sentences(
 def same_sentences(
     report: Report, tables: Tables, row: Row, rate: str = "same_answer"
 ) -> list[say.Sentence]:
-    """Report how many pairs that are incorrect twice have the same answer.
+    """Report the proportion of pairs with two incorrect answers that have the same answer.
 
     Args:
         report: The runs.
@@ -419,7 +419,7 @@ def test_of(row: Row) -> str:
 
 
 def inferred(facts: Iterable[Fact]) -> list[Fact]:
-    """Exclude the numbers without an interval or a test, so that none is quoted.
+    """Exclude the numbers without an interval or a test.
 
     Args:
         facts: Name, number and a remark, as below a figure.
@@ -447,7 +447,7 @@ def section(
     Args:
         anchor: Its anchor.
         title: Its heading.
-        blocks: What it contains.
+        blocks: Its blocks.
         lead: Paragraph below the heading.
         is_folded: Whether it is folded at first.
 
@@ -593,7 +593,7 @@ def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: st
         rows: One row per model; those in which the number is NaN get no mark.
         name: Column of the number, with its bounds as for `interval_value`.
         index: Place of each model by its label.
-        n: Column of the number of observations, which are the clusters too.
+        n: Column of the number of observations, which is also the number of clusters.
 
     Returns:
         The marks.
@@ -667,7 +667,7 @@ def checks_section(report: Report, tables: Tables, *, shown: Sequence[str] = ())
 
 
 AnswerFunction = Callable[[Report, Run, Row, Answer], Answer]
-"""Completes the answer of a pair with what the study knows of it."""
+"""Completes the answer of a pair with data of the study."""
 
 
 def answers_section(
@@ -718,10 +718,10 @@ def cells_of(outcomes: pd.DataFrame) -> list[str]:
     """Name the cell of each pair.
 
     Args:
-        outcomes: Both verdicts of each pair.
+        outcomes: Both correctness labels of each pair.
 
     Returns:
-        "both", "first_only", "second_only", "neither", or "missing" without a verdict.
+        "both", "first_only", "second_only", "neither", or "missing" without a label.
     """
     first, second = (outcomes[name].astype("boolean") for name in VERDICTS)
     codes = (2 * (~first).astype("Int8") + (~second).astype("Int8")).fillna(4)
@@ -769,10 +769,10 @@ def _sampled(run: Run, cells: Sequence[str], limit: int) -> list[int]:
     if len(ids) > limit:
         for places in by_cell.values():
             places.sort(key=lambda place: _hash(run.label, str(ids[place])))
-        share = {name: min(len(places), limit // 5) for name, places in by_cell.items()}
+        n_of = {name: min(len(places), limit // 5) for name, places in by_cell.items()}
         for name, places in by_cell.items():
-            share[name] += min(len(places) - share[name], limit - sum(share.values()))
-        by_cell = {name: places[: share[name]] for name, places in by_cell.items()}
+            n_of[name] += min(len(places) - n_of[name], limit - sum(n_of.values()))
+        by_cell = {name: places[: n_of[name]] for name, places in by_cell.items()}
     return [place for places in by_cell.values() for place in places]
 
 
@@ -782,7 +782,7 @@ def _text(value: object) -> str | None:
 
 
 def _hash(label: str, pair: str) -> bytes:
-    """Order pairs in a way that is arbitrary yet always the same."""
+    """Return a sort key that gives an arbitrary but reproducible order."""
     return hashlib.blake2b(f"{label}\x1f{pair}".encode("utf-8", "replace")).digest()
 
 
@@ -819,7 +819,7 @@ def fact_trace(folder: str | os.PathLike[str], item: str, *, outcome: type[Paire
 
     Args:
         folder: The run.
-        item: The fact, as the outcomes name it.
+        item: The fact, as in the column `item` of the outcomes.
         outcome: The record of a pair.
 
     Returns:
@@ -838,8 +838,8 @@ def fact_trace(folder: str | os.PathLike[str], item: str, *, outcome: type[Paire
         lines.append(f"{row['pair']}, by {run.label}")
         for side in ("first", "second"):
             text = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
-            verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]
-            lines.append(f"  {row[f'{side}_condition']}: {text} ({verdict})")
+            label = {True: "correct", False: "incorrect", None: "no score"}[row[f"{side}_correct"]]
+            lines.append(f"  {row[f'{side}_condition']}: {text} ({label})")
     return "\n".join(lines)
 
 
@@ -869,7 +869,7 @@ class PageSpec:
     """Restricts runs or design for all functions but those in `tables`; no change by default."""
 
     run_checks: "Callable[[Scored], Mapping[str, pd.DataFrame]]" = lambda _: {}
-    """Computes tables on the soundness of one scored run, by name, in addition to those of the
+    """Computes tables on the quality of one scored run, by name, in addition to those of the
     engine; a table with a name of `label_checks` replaces it."""
 
     export: "Callable[[Scored], None]" = lambda _: None
@@ -877,13 +877,13 @@ class PageSpec:
     temporary folder whose content then replaces the scores of the run."""
 
     papers: Texts | None = None
-    """Texts that describe tables in the form of the study's paper, which follow all sections; none
-    by default."""
+    """Texts that describe tables in the form of the study's paper, which follow all sections; None
+    for no such tables."""
 
     metrics: Callable[[pd.DataFrame], Mapping[str, float]] = lambda _: {}
-    """Computes single numbers in addition to those of the pairs, for tools that show nothing else,
-    from the pairs of one model (columns of `Plan.pairs`, first_correct and second_correct); the
-    same names whatever the verdicts, NaN where undefined."""
+    """Computes single numbers in addition to those of the pairs, for tools that show only numbers,
+    from the pairs of one model (columns of `Plan.pairs`, first_correct and second_correct). The
+    names do not depend on the labels; undefined numbers are NaN."""
 
     trace: Callable[..., str] = fact_trace
     """Describes one fact of a run as plain text, for a terminal."""
@@ -904,7 +904,7 @@ class PageSpec:
 
         Args:
             report: The runs.
-            tables: What `compute` returned, and the checks of the runs.
+            tables: The tables of `compute`, and the checks of the runs.
 
         Returns:
             The page; "warning" first among the checks.

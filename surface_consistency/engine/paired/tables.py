@@ -1,6 +1,6 @@
-"""Tables of any paired study: rates of two verdicts per fact, and their differences.
+"""Tables of any paired study: rates of two correctness labels per fact, and their differences.
 
-Differences are those of flips and noise, of groups, and of models.
+Differences are between flips and noise, between groups, and between models.
 """
 
 import functools
@@ -36,7 +36,7 @@ COUNTS: Final = ("both", "first_only", "second_only", "neither")
 """Columns of the four cells."""
 
 VERDICTS: Final = ("first_correct", "second_correct")
-"""Columns of both verdicts."""
+"""Columns of both correctness labels."""
 
 _MOST_GROUPS: Final = 6
 """Maximum number of groups that are compared in pairs."""
@@ -45,20 +45,20 @@ _MOST_MODELS: Final = 4
 
 
 class _Correct(Record):
-    """A verdict without its reasons."""
+    """A correctness label without its reasons."""
 
     target_id: str
     correct: bool | None
 
 
 def scored_pairs(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Exclude the pairs that lack a verdict.
+    """Exclude the pairs that lack a correctness label.
 
     Args:
         outcomes: One row per pair.
 
     Returns:
-        The rows with both verdicts.
+        The rows with both labels.
     """
     return outcomes.dropna(subset=list(VERDICTS))
 
@@ -211,7 +211,7 @@ def above_noise_by(report: Report, columns: Sequence[str]) -> pd.Series:
 
     Args:
         report: The runs.
-        columns: Columns of the outcomes that make the groups, besides model and panel.
+        columns: Columns of the outcomes that make the groups, in addition to model and panel.
 
     Returns:
         The one-sided p-value of no more flips than by noise, the largest of the strata, NaN if that
@@ -277,7 +277,7 @@ def against_noise(
 
     Args:
         report: The runs.
-        scored: Outcomes with both verdicts.
+        scored: Outcomes with both correctness labels.
         noise: Repeated prompts: cluster, n and n_flips, as of `noise_counts`.
         rate: "flip_rate" or "first_accuracy".
 
@@ -293,7 +293,7 @@ def against_noise(
         np.bincount(codes[len(scored) :], weights=noise[name], minlength=len(names))
         for name in ("n", "n_flips")
     )
-    # A flip counts in the cell that the rate counts: one verdict correct, or both.
+    # A flip counts in the cell that the rate counts: one label is 1, or both.
     repeated = np.zeros((len(names), 4))
     repeated[:, COUNTS.index("first_only" if rate == "flip_rate" else "both")] = n_flips
     repeated[:, COUNTS.index("neither")] = n - n_flips
@@ -305,7 +305,7 @@ def against_noise(
 
 
 def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:
-    """Count verdicts and flips of repeated prompts.
+    """Count correctness labels and flips of repeated prompts.
 
     Args:
         report: The runs.
@@ -314,7 +314,7 @@ def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:
     Returns:
         By stratum a frame with cluster, n and n_flips; empty if no prompt was repeated. Those of
         several samples per prompt, if there are any, are the flips between two samples. If the run
-        folder lacks the second verdicts, each verdict of its noise floor is a cluster.
+        folder lacks the second labels, each label of its noise floor is a cluster.
     """
     key = ("noise", run.label)
     if key not in report.memo:
@@ -324,7 +324,7 @@ def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:
 
 
 def _count_noise(report: Report, run: Run) -> dict[str, pd.DataFrame]:
-    """Count what `noise_counts` returns."""
+    """Compute the counts of `noise_counts`."""
     has_samples = "sample" in run.outcomes and run.outcomes["sample"].nunique() > 1
     if has_samples and len(sampled := _sampled(report, run)):
         return {"samples": sampled}
@@ -369,7 +369,7 @@ def _repeated(report: Report, run: Run, stratum: str | None) -> pd.DataFrame | N
     folder = run.folder
     if not (folder.repeat_verdicts.is_file() and folder.verdicts.is_file()):
         return None
-    remedy = "judge the run again with `surface-consistency score`"
+    remedy = "score the run again with `surface-consistency score`"
     first, second = (
         read_frame(path, _Correct, remedy=remedy, only=True)
         for path in (folder.verdicts, folder.repeat_verdicts)
@@ -414,17 +414,17 @@ TEST_NAMES: Final[Mapping[str, str]] = {
 """Names of tests in tables."""
 
 _FEW_ROWS: Final = 50_000
-"""Number of pairs below which further processes do not pay."""
+"""Number of pairs below which further processes do not save time."""
 _GENERALISED: Final = ("flip_rate", "accuracy_difference")
 """Rates whose intervals are computed for each kind of cluster."""
 _LOW_ACCURACY: Final = 0.05
 
 Rates = Callable[[Report, list[str], bool], pd.DataFrame]
-"""Computes the rates of the groups of some columns, with kappa if asked for."""
+"""Computes the rates of the groups of some columns, optionally with kappa."""
 
 
 def is_hardly_right(row: Mapping[Any, Any]) -> bool:
-    """Return whether so few answers are correct that most pairs agree by being incorrect twice.
+    """Return whether so few answers are correct that most pairs agree by two incorrect answers.
 
     Args:
         row: A row of `metrics.paired_by`.
@@ -438,7 +438,7 @@ def is_hardly_right(row: Mapping[Any, Any]) -> bool:
 def table_of_runs(
     runs: Sequence[Run], caption: str, tables: Mapping[str, pd.DataFrame | None]
 ) -> Table:
-    """Put one table of each run below each other, its columns described by their types alone.
+    """Concatenate one table of each run; columns are described only by their types.
 
     Args:
         runs: The runs.
@@ -593,13 +593,13 @@ def _generalisation(report: Report) -> dict[str, Table]:
         outcomes have a single kind of cluster.
     """
     design = report.design
-    held = [name for name in design.clusters if report.frame[name].notna().all()]
+    complete = [name for name in design.clusters if report.frame[name].notna().all()]
     scored = scored_pairs(report.frame)
-    if len(held) < 2 or scored.empty:
+    if len(complete) < 2 or scored.empty:
         return {}
     keys = design.keys()
     parts = []
-    for name in held:
+    for name in complete:
         with warnings.catch_warnings():
             # A single cluster has no interval; the table shows that.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -613,7 +613,7 @@ def _generalisation(report: Report) -> dict[str, Table]:
         table = sorted_rows(report, table.rename(columns=dict(design.exploded_names)), keys)
         table.insert(len(keys), "cluster", design.clusters[name])
         parts.append(table)
-    kinds = ", ".join(design.clusters[name] for name in held)
+    kinds = ", ".join(design.clusters[name] for name in complete)
     frame = pd.concat(parts, ignore_index=True)
     return {
         "generalisation": TEXTS.table(
@@ -713,7 +713,7 @@ def paired_rates(report: Report, keys: list[str], has_kappa: bool = False) -> pd
 
 
 def cluster_within(report: Report, keys: Sequence[str]) -> str:
-    """Name the clusters within groups: within one relation, intervals do not cluster by relation.
+    """Return the clustering column within groups: within a relation it cannot be the relation.
 
     Args:
         report: The runs.

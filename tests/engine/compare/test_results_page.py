@@ -234,7 +234,7 @@ def test_scores_without_answers_list_what_changed_and_have_no_browser():
 def test_a_page_is_not_written_into_a_run(tmp_path):
     (tmp_path / "prompts.jsonl").touch()
 
-    with pytest.raises(DataError, match="holds a run"):
+    with pytest.raises(DataError, match="contains a run"):
         write_comparison(compare_results(drawn({"a": 0.0, "b": 0.0})), tmp_path)
 
 

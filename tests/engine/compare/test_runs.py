@@ -97,7 +97,7 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
     by_subject, by_relation = read(*folders), read(*folders, cluster=("relation",))
 
     assert by_subject.cluster == "subject_id"
-    assert by_subject.cluster_note == "subjects, as the study has them"
+    assert by_subject.cluster_note == "subjects, as defined by the study"
     assert set(by_subject.results.frame["subject_id"]) == {"Q1", "Q2", "Q3", "Q4"}
     assert by_relation.cluster == "relation"
     with pytest.raises(ValueError, match="`cluster` must be one of subject_id, item, relation"):
@@ -164,7 +164,7 @@ def test_a_folder_of_runs_is_read_run_by_run(runs):
         (5, r"a newer version .*\(manifest version 5, this package reads 4\); update"),
     ],
 )
-def test_a_run_folder_of_another_version_is_refused(runs, tmp_path, version, told):
+def test_a_run_folder_of_another_version_is_rejected(runs, tmp_path, version, told):
     path = shutil.copytree(runs / "after", tmp_path / "run") / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": version}))
 
@@ -203,7 +203,7 @@ def test_questions_that_one_run_asked_alone_are_left_out_and_said(runs, tmp_path
         ({"rule": "exact"}, r"rule 'popqa' and 'exact'.*consistency score"),
     ],
 )
-def test_runs_made_in_another_way_are_refused(runs, tmp_path, settings, message):
+def test_runs_with_other_settings_are_rejected(runs, tmp_path, settings, message):
     other = make_run(load_redirectqa(rows_of()), tmp_path / "other", **settings)
 
     with pytest.raises(RunError, match=message):
@@ -218,7 +218,7 @@ def test_settings_that_change_no_verdict_are_not_a_difference_of_judges(runs, tm
     assert len(read(runs / "before", other).results.frame)
 
 
-def test_other_accepted_answers_are_refused(runs, tmp_path):
+def test_other_accepted_answers_are_rejected(runs, tmp_path):
     """Data that was corrected in between judges the same answer in two ways."""
     rows = [row | {"object_aliases": [*row["object_aliases"], "more"]} for row in rows_of()]
     other = make_run(load_redirectqa(rows), tmp_path / "other")
@@ -240,13 +240,13 @@ def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):
     assert "asked again differs from itself" not in capsys.readouterr().out
 
 
-def test_equal_models_are_told(tmp_path):
+def test_equal_models_are_reported(tmp_path):
     """If no setting of the models differs, flips may be noise."""
     data = load_redirectqa(rows_of())
     one = make_run(data, tmp_path / "one")
     two = make_run(data, tmp_path / "two", forgotten=["Smith"])
 
-    assert any("no difference between their models" in note for note in read(one, two).notes)
+    assert any("describe the same model" in note for note in read(one, two).notes)
 
 
 def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
@@ -255,7 +255,7 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
     frame = pd.DataFrame(rows)
     import_verdicts(frame, tmp_path / "page", origin="v.csv", first="a", second="b")
 
-    with pytest.raises(DataError, match="holds verdicts without prompts"):
+    with pytest.raises(DataError, match="contains correctness labels without prompts"):
         read(tmp_path / "page", tmp_path / "page")
 
 
@@ -276,10 +276,10 @@ def test_the_digest_of_verdicts_is_that_of_their_content(tmp_path):
         (["{before}", "--fail-if", "worse"], "all results are of one model"),
         (["{before}", "{after}", "--first", "x"], "use `surface-consistency paired`"),
         (["{before}", "{after}", "--names", "x"], "--names gives x for 2 files or tables; give"),
-        (["{before}", "{after}", "--names", "x", "x"], "--names gives two runs the same name"),
+        (["{before}", "{after}", "--names", "x", "x"], "--names must be distinct; got x, x"),
         (
             ["{before}", "{after}", "--item", "x", "--score", "y"],
-            "--item, --score have no effect on runs",
+            "--item, --score cannot be set for runs",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_model_judges_redirectqa_and_is_held_against_the_rule(run, judging):
     n_asked = len(judging.asked)
     score_run(run, scoring=RuleScoring(judge_model="jay"))
     assert len(judging.asked) == n_asked > 0
-    with pytest.raises(RunError, match=r"folder of its own: .*`judge_label`"):
+    with pytest.raises(RunError, match=r"its own folder: .*`judge_label`"):
         score_run(run, scoring=RuleScoring(judge_model="jay", judge_max_new_tokens=8))
 
 
@@ -130,14 +130,14 @@ def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
     assert not run.repeat_verdicts.exists()
 
 
-def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judging, tmp_path):
+def test_labels_of_another_run_are_rejected_and_earlier_scores_are_kept(run, judging, tmp_path):
     score_run(run)
     before = run.verdicts.read_bytes()
     first, labels = run.read_plan()[0].iloc[0], tmp_path / "labels.csv"
     columns, ids = "prompt_id,question_id,correct", f"{first['prompt_id']},{first['item']}"
 
     for content, told in (
-        (f"{columns}\nnix,f1,1\n", "does not hold, such as question 'f1'"),
+        (f"{columns}\nnix,f1,1\n", "are not in this run, such as question 'f1'"),
         (f"{columns},answer\n{ids},1,an answer that was never given\n", "other answers"),
     ):
         labels.write_text(content)
@@ -154,7 +154,7 @@ def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judgin
     assert not (run.checks / "corrected.csv").exists()
 
 
-def test_linking_is_judged_by_a_model_and_by_people(data, judging, monkeypatch, tmp_path):
+def test_linking_is_scored_by_llm_judge_and_human_labels(data, judging, monkeypatch, tmp_path):
     monkeypatch.setattr(judging, "_handler", lambda prompt: "1")
     study, runner = LinkingStudy(), FakeRunner(lambda prompt: "Yes, they are.")
     asked = LinkingSettings(repeat=0, read="generate", neighbours="names")
@@ -174,7 +174,7 @@ def test_linking_is_judged_by_a_model_and_by_people(data, judging, monkeypatch, 
     assert by_people["first_correct"].dropna().all()
 
 
-def test_a_judge_that_knows_no_question_is_refused():
+def test_an_llm_judge_without_questions_is_rejected():
     judge = OverrulingJudge(RuleJudge("exact"), RuleJudge("popqa"), Verdict)
     targets = pd.DataFrame({"target_id": ["t"], "references": [["a"]], "text": ["a"]})
     with pytest.raises(ColumnNotFoundError, match="the column question, which"):

@@ -122,7 +122,7 @@ def test_a_judge_is_asked_in_the_words_of_the_paper():
     assert "Question: Who is {q1}?\nGround-truth: N1\nCandidate: A {gt}.\n" in short.content
     assert "2. Who is {q2}?\n   → GT-2: N2\n3." in long.content
     assert "### CANDIDATE LONG ANSWER\nAll of {q2}.\n" in long.content
-    with pytest.raises(ValueError, match="hold 5 questions, not 4; judge it in this package's"):
+    with pytest.raises(ValueError, match="has 5 questions, not 4; use this package's"):
         judge_long(BRACED[:4], "x", prompt_id="j", prompts="paper")
 
 
@@ -139,9 +139,9 @@ def test_presets_are_named_with_the_digest_of_their_texts():
         pin_prompts("papers", "judge")
 
 
-def test_unknown_texts_and_no_questions_are_refused():
+def test_unknown_texts_and_no_questions_are_rejected():
     with pytest.raises(ValueError, match="name must be one of slaq_short, "):
         paper_prompt("slaq_free")
-    with pytest.raises(ValueError, match="nothing to judge"):
+    with pytest.raises(ValueError, match="questions is empty"):
         judge_long([], "x", prompt_id="j")
     assert fill_holes("{a}{b}", {"a": "{b}"}) == "{b}{b}"

@@ -55,14 +55,14 @@ def checks_of(page):
     return {check.title: told(check.text) for check in page.checks}
 
 
-def test_same_answers_compares_words_or_asks_a_rule():
+def test_same_answers_compares_words_or_uses_a_rule():
     first = ["Paris.", "Paris, France", "Rome", "U.S.", None, " "]
     second = ["PARIS", "Paris", "Oslo", "us", "x", " "]
 
     assert same_answers(first, second) == [True, False, False, False, None, None]
     assert same_answers(first, second, rule="popqa") == [True, True, False, False, None, None]
     assert same_answers(second, first, rule="boundary") == [True, True, False, False, None, None]
-    with pytest.raises(ValueError, match="one answer a pair, got 1 and 2"):
+    with pytest.raises(ValueError, match="equal lengths, got 1 and 2"):
         same_answers(["a"], ["a", "b"])
 
 
@@ -110,7 +110,7 @@ def test_the_page_leads_with_accuracy_where_hardly_anything_is_right():
     )
 
 
-def test_empty_answers_are_told_with_the_remedy():
+def test_empty_answers_are_reported_with_the_remedy():
     verdicts = [(True, True)] * 20 + [(False, False)] * 20
 
     page, _ = report_of(run(verdicts, [("a", "b")] * 20 + [("", "b")] * 20))
@@ -153,7 +153,7 @@ PARTICLES = ("Words with particles", "서울은 is incorrect for 서울")
         ("boundary on first_line", "in Seoul", []),
     ],
 )
-def test_scripts_are_told_of_rules_that_do_not_suit_them(judged_by, answer, expected):
+def test_scripts_are_reported_of_rules_that_do_not_suit_them(judged_by, answer, expected):
     made = run([(True, False)] * 10, [(answer, "x")] * 10, judged_by=judged_by)
 
     found = {check.title: told(check.text) for check in check_answers(made)}
@@ -177,7 +177,7 @@ def test_scripts_are_told_of_rules_that_do_not_suit_them(judged_by, answer, expe
         ("2aca2058", '{"text": "Q: x"}', "generate", None, False),
     ],
 )
-def test_a_chat_template_that_was_not_used_is_told(
+def test_a_chat_template_that_was_not_used_is_reported(
     tmp_path, template, prompt, read, answer, is_told
 ):
     """Chat templates matter if a model wrote text that is judged."""
@@ -192,7 +192,7 @@ def test_a_chat_template_that_was_not_used_is_told(
     assert ("Chat template not used" in titles) is is_told
 
 
-def test_a_rule_without_its_library_is_refused_before_anything_is_asked(monkeypatch):
+def test_a_rule_without_its_library_is_rejected_before_any_prompt(monkeypatch):
     def absent(self, texts):
         raise MissingDependencyError("the rule `segmented`", "icu4py", "lexical")
 

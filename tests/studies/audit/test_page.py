@@ -229,5 +229,5 @@ def test_unattributed_answers_have_no_origins(audit_run):
 def test_the_folder_of_a_sweep_names_its_runs(audit_run):
     folder = audit_run([{}], "sweep/fuzzy-0.5")
 
-    with pytest.raises(SourceNotFoundError, match=r"holds several: give .*fuzzy-0\.5"):
+    with pytest.raises(SourceNotFoundError, match=r"contains several: give .*fuzzy-0\.5"):
         page_of(folder.parent)

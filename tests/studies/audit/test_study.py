@@ -151,7 +151,7 @@ def test_killed_run_resumes_and_sends_no_prompt_twice(audit, score):
         audit("killed", runner=dying)
     killed = RunFolder.open(audit("whole", runner=whole).path.parent / "killed")
     n_logged = len(answers_of(killed))
-    with pytest.warns(UnscoredWarning, match=r"86 of 156 answers have no verdict"):
+    with pytest.warns(UnscoredWarning, match=r"86 of 156 answers have no score"):
         part = score(killed)
     audit("killed", runner=resumed)
 
@@ -221,7 +221,7 @@ def test_a_run_with_another_policy_or_without_answers_is_rejected(audit, score, 
         audit(chosen=settings(threshold=(0.9,)))
     for group in ("store", "off"):
         folder.log(group).write_text("")
-    with pytest.raises(RunError, match="holds no answer"):
+    with pytest.raises(RunError, match="contains no answer"):
         score(folder)
 
 
@@ -309,13 +309,13 @@ def test_a_sweep_and_a_single_run_do_not_share_a_folder(audit, sweep, tmp_path):
     single = audit("single")
     before = sorted(single.path.rglob("*"))
 
-    with pytest.raises(RunError, match="holds a single run"):
+    with pytest.raises(RunError, match="contains a single run"):
         sweep("single", threshold=(0.3, 0.9))
     assert sorted(single.path.rglob("*")) == before
 
     sweep("sweep", threshold=(0.3, 0.9))
     listed = (tmp_path / "sweep" / "sweep.json").read_bytes()
-    with pytest.raises(RunError, match="holds a sweep"):
+    with pytest.raises(RunError, match="contains a sweep"):
         audit("sweep")
     assert not (tmp_path / "sweep" / "manifest.json").exists()
     with pytest.raises(RunError, match="model is 'asking' there and 'other' now"):

@@ -178,7 +178,7 @@ def test_number_of_labels_that_change_with_segmentation_is_reported(tmp_path, mo
     said = notes(folder, agreement=True)
 
     assert (
-        "By words 2 of 8 verdicts change: 2 correct ones become incorrect, 0 incorrect ones correct"
+        "By words 2 of 8 labels change: 2 correct ones become incorrect, 0 incorrect ones correct"
         in said
     )
     english, _ = asked("ja", tmp_path / "english", answer=" Tokyo")

@@ -42,7 +42,7 @@ def test_recall_is_compared_apart_from_correctness(scored):
 
 @pytest.mark.parametrize(
     ("is_turned", "message"),
-    [(False, "no labelled answer is incorrect"), (True, "no better than chance")],
+    [(False, "no labelled answer is incorrect"), (True, "not better than chance")],
     ids=["one-sided labels", "a judge worse than a coin"],
 )
 def test_scores_that_cannot_be_corrected_are_left_alone(scored, is_turned, message):

@@ -76,7 +76,7 @@ def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, judged, tmp_pat
                 yield Generation(prompt_id=one.id, text=None, finish_reason="error", error="quota")
 
     [unasked] = judged(llm(Broken({}), tmp_path / "x"), task("short", "Rome"))
-    assert (unasked.correct, "could not be asked: quota" in unasked.reason) == (None, True)
+    assert (unasked.correct, "request to the judge failed: quota" in unasked.reason) == (None, True)
     runner = FakeRunner({})
     tasks = [task("short", None, "a"), task("long", " \n", "b"), task("free", "", "c")]
 
@@ -178,7 +178,7 @@ HEADER = b"prompt_id,question_id,correct"
         (
             HEADER + b",is_recalled\np,q,1,0\n",
             DataError,
-            r":2: a fact that is not recalled cannot be right",
+            r":2: a fact that is not recalled cannot be correct",
         ),
     ],
 )

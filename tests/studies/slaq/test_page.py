@@ -31,7 +31,7 @@ def page_of(folder):
 
 
 def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
-    with pytest.warns(UnscoredWarning, match="answers have no verdict"):
+    with pytest.warns(UnscoredWarning, match="answers have no score"):
         folder = make_slaq_run("x", free=True, judge=coin(unjudged=("long",)), permutations=3)
 
     page, tables = page_of(folder)

@@ -177,7 +177,7 @@ def test_errors_name_a_damaged_shard_and_a_shard_of_another_run(tmp_path, corpus
 def test_errors_for_another_plan_list_the_differences(tmp_path, corpus, task, settings, message):
     plan(tmp_path, corpus)
 
-    with pytest.raises(RunError, match=f"holds a count of another plan: {message}"):
+    with pytest.raises(RunError, match=f"contains a count with another plan: {message}"):
         plan(tmp_path, corpus, task, **settings)
 
 
@@ -409,8 +409,8 @@ def begin(folder, corpus):
     [
         (lambda home, _: CountRun.open(home).run(3), ValueError, "`shard` must be one of 0 to 2"),
         (lambda home, corpus: begin(corpus / "0.jsonl", corpus), DataError, "give `out` a folder"),
-        (lambda home, corpus: begin(corpus, corpus), DataError, r"other things .* 0\.jsonl"),
-        (lambda _, corpus: CountRun.open(corpus), SourceNotFoundError, "is no folder of a count"),
+        (lambda home, corpus: begin(corpus, corpus), DataError, r"not belong to a count.* 0\.js"),
+        (lambda _, corpus: CountRun.open(corpus), SourceNotFoundError, "not a folder of a count"),
     ],
 )
 def test_invalid_folders_and_shards_are_rejected(tmp_path, corpus, call, error, message):
@@ -424,7 +424,7 @@ def test_manifests_of_another_kind_are_rejected(tmp_path, corpus):
     told = json.loads(manifest.read_text())
     for content, message in (
         (json.dumps({**told, "format": 9}), "is of format 9, kind 'surfaces'; this version reads"),
-        ("{", r"manifest\.json is no manifest of a count"),
+        ("{", r"manifest\.json is not a manifest of a count"),
     ):
         manifest.write_text(content)
         with pytest.raises(DataError, match=message):
@@ -469,5 +469,5 @@ def test_a_task_checks_only_the_files_of_its_shard(tmp_path, corpus, monkeypatch
     }
 
     other = CorpusSettings(corpus=(str(corpus / "0.jsonl"),), shards=3)
-    with pytest.raises(RunError, match="holds a count of another plan: file"):
+    with pytest.raises(RunError, match="contains a count with another plan: file"):
         CountRun.plan(tmp_path / "counts", name_task(), other, shard=1)

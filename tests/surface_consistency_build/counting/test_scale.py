@@ -107,7 +107,7 @@ def test_a_plan_of_files_and_a_plan_of_given_documents_are_not_mixed(planned, tm
         CountStep(given.folder)(iter(()), world_size=3)
     with pytest.raises(ValueError, match="shards must be at least 1, got 0"):
         CountRun.plan_documents(tmp_path / "none", planned.task, shards=0)
-    with pytest.raises(RunError, match="holds a count of another plan: number of shards"):
+    with pytest.raises(RunError, match="contains a count with another plan: number of shards"):
         CountRun.plan_documents(given.folder, planned.task, shards=3)
 
 
