@@ -203,9 +203,10 @@ def openai_evals(rows):
 def every_eval_ever(rows):
     for row in rows:
         name = text(row.get("evaluation_result_id") or "score")
-        name = name.removeprefix(f"{row['evaluation_name']}.")
+        name = name.removeprefix(f"{row.get('evaluation_name')}.")
+        scored = row["evaluation"] if isinstance(row["evaluation"], dict) else {}
         epoch = int((row.get("metadata") or {}).get("epoch") or 1)
-        yield row["model_id"], row["sample_id"], "", epoch - 1, name, row["evaluation"].get("score")
+        yield row["model_id"], row["sample_id"], "", epoch - 1, name, scored.get("score")
 
 
 def vlm_eval_kit(rows):
@@ -221,7 +222,7 @@ def vlm_eval_kit_answers(rows):
 
 def nemo(rows):
     for row in rows:
-        yield None, row["problem_idx"], "", row.get("repeat", 0), "reward", row.get("reward")
+        yield None, row["problem_idx"], "", row.get("repeat") or 0, "reward", row.get("reward")
 
 
 def open_unlearning(metric):
@@ -514,6 +515,8 @@ class Layouts(Family):
 def means(out, table):
     """Compare the printed means of models with those of a table, of items without repeats."""
     printed = json.loads(out)["rows"]
+    if "tasks with equal weights" in out:
+        return None
     items = defaultdict(list)
     for (model, _, form, repeat, metric), score in table.items():
         if score is not None:

@@ -14,6 +14,7 @@ import orjson
 import pyarrow as pa
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import first_names
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency_build.counting.texts import PackedTexts, encoded
 from surface_consistency_build.unpacking.decoders import (
@@ -208,7 +209,7 @@ class DocumentReader:
             if not isinstance(row, dict):
                 self.report.add("broken line", place)
                 continue
-            seen = seen or ", ".join(map(str, row))
+            seen = seen or first_names(row)
             n_found += self._text in row
             found = self._row(row, place, None if by_place else f"{name}:{offset}")
             if found is not None:
@@ -294,7 +295,7 @@ class DocumentReader:
             if missing := [name for name in wanted if name not in names]:
                 role = "text" if missing[0] == self._text else "id"
                 raise DataError(
-                    f"{part.path} has no column {missing[0]!r}; it has {', '.join(names)}. Name "
+                    f"{part.path} has no column {missing[0]!r}; it has {first_names(names)}. Name "
                     f"the column (`{role}`)"
                 )
             first = sum(file.metadata.row_group(k).num_rows for k in range(part.start))

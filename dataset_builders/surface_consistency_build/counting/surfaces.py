@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.reading import shown
+from surface_consistency.reading import first_names, shown
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.studies.redirectqa.instances import entity_id
 from surface_consistency.text import counted_name
@@ -308,8 +308,7 @@ def _cells(number: int, row: Sequence[str] | Mapping[str, Any]) -> Sequence[obje
         return row
     if missing := [name for name in _COLUMNS[:2] if name not in row]:
         raise ColumnNotFoundError(
-            f"row {number} lacks {' and '.join(missing)}; it has "
-            f"{', '.join(map(str, row)) or 'nothing'}"
+            f"row {number} lacks {' and '.join(missing)}; it has {first_names(row) or 'nothing'}"
         )
     return row["entity_id"], row["surface"], row.get("role", "alias")
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from surface_consistency.errors import DataError, MissingDependencyError, SourceNotFoundError
 from surface_consistency.plugins import Plugins
-from surface_consistency.reading import within
+from surface_consistency.reading import shown, within
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.files import write_json, write_parquet
 from surface_consistency.schemas.settings import Settings
@@ -38,6 +38,17 @@ State = Mapping[str, npt.NDArray[Any]]
 _Counts = TypeVar("_Counts", Counts, PairCounts)
 
 _SEGMENTERS: Final = Plugins("surface_consistency.segmenters", "segmenter")
+
+
+def _read_json(path: Path, kind: Any) -> Any:  # noqa: ANN401
+    """Read a file of a run, whose content has the given type."""
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except ValueError as error:
+        raise DataError(
+            f"{path} is damaged ({shown(str(error).partition(chr(10))[0])}); count again in a new "
+            "folder"
+        ) from error
 
 
 class NameSettings(Settings):
@@ -178,11 +189,11 @@ class NameTask:
         if place.is_file():
             with open_parquet(place) as file:
                 instances = file.read().to_pandas()
-        pairs = inputs / "pairs.json"
+        pairs = within(inputs, "pairs.json")
         return cls(
             SurfaceTable.open(inputs),
             NameSettings.model_validate(described["names"]),
-            tuple((a, b) for a, b in json.loads(pairs.read_bytes())) if pairs.is_file() else (),
+            tuple(map(tuple, _read_json(pairs, list[tuple[str, str]]))) if pairs.is_file() else (),
             PairSettings.model_validate(described.get("together", {})),
             instances,
         )
@@ -276,7 +287,7 @@ class NgramTask:
     @classmethod
     def load(cls, folder: Path, described: Mapping[str, Any]) -> "NgramTask":
         """Read the files of `save`; see `NameTask.load`."""
-        texts = json.loads((folder / "inputs" / "instances.json").read_bytes())
+        texts = _read_json(within(folder / "inputs", "instances.json"), dict[str, Any])
         return cls(texts, NgramSettings.model_validate(described["ngrams"]))
 
     def describe(self) -> dict[str, Any]:

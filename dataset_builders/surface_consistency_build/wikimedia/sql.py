@@ -8,6 +8,7 @@ from typing import Unpack
 import pyarrow as pa
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, DataWarning
+from surface_consistency.reading import first_names
 from surface_consistency_build.wikimedia._sql_rows import BatchBuilder, RowReader
 from surface_consistency_build.wikimedia._sql_statements import (
     CreateTable,
@@ -81,7 +82,7 @@ class _SqlReader:
         names = insert.columns or self._table.names
         missing = [column.name for column in self._columns if column.name not in names]
         if missing:
-            raise DumpFaultError(f"an INSERT of {', '.join(names)} lacks {', '.join(missing)}")
+            raise DumpFaultError(f"an INSERT of {first_names(names)} lacks {', '.join(missing)}")
         reader = self._readers.get(names)
         if reader is None:
             reader = RowReader(names, self._columns, self._window, self._builder)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import RecordError
-from surface_consistency.reading import existing_file, json_objects
+from surface_consistency.reading import existing_file, first_names, json_objects
 from surface_consistency.schemas.prompts import Message, Prompt
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 
@@ -170,7 +170,7 @@ def read_neighbours(path: Path) -> dict[str, tuple[str, ...]]:
         ):
             raise RecordError(
                 f"{path}:{number}: a line must have text and neighbours, a list of texts, got the "
-                f"fields {', '.join(map(str, row)) or 'none'}"
+                f"fields {first_names(row) or 'none'}"
             )
         neighbours[text] = tuple(others)
     return neighbours

@@ -16,7 +16,7 @@ from surface_consistency.engine.settings import SideModel
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.matching import LongAnswer, TopicQuestions
 from surface_consistency.matching.answering_part import FUNCTION_WORDS, stem
-from surface_consistency.reading import delimited_rows, shown
+from surface_consistency.reading import delimited_rows, first_names, shown
 from surface_consistency.runs import Run
 from surface_consistency.runs.files import unguard_cell, write_sheet
 from surface_consistency.schemas import Message, Prompt
@@ -357,7 +357,7 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
         for name in ("answer_id", "span"):
             if name not in row:
                 raise ColumnNotFoundError(
-                    f"{path} has no column {name}; it has {', '.join(row) or 'none'}"
+                    f"{path} has no column {name}; it has {first_names(row) or 'none'}"
                 )
         answer = str(unguard_cell(row["answer_id"]))
         marked = str(unguard_cell(row["span"])).strip()

@@ -176,8 +176,10 @@ def _with_persons(questions: pd.DataFrame) -> pd.DataFrame:
     return questions.assign(cluster=questions["cluster"].mask(is_whole, persons))
 
 
-def _short(reference: str) -> tuple[str, ...] | None:
-    """Return a reference of a few words as the accepted answer; None for a sentence."""
+def _short(reference: object) -> tuple[str, ...] | None:
+    """Return a reference of a few words as the accepted answer; None for a sentence or no text."""
+    if not isinstance(reference, str):
+        return None
     is_short = 0 < len(reference.split()) <= _SHORT and reference.rstrip()[-1] not in ".!?"
     return (reference,) if is_short else None
 

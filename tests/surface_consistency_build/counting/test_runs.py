@@ -21,6 +21,7 @@ from surface_consistency_build.counting import (
     counter,
     read_documents,
     runs,
+    tasks,
 )
 from surface_consistency_build.counting.finder import NameFinder
 from surface_consistency_build.counting.ngrams import count_ngrams
@@ -471,3 +472,12 @@ def test_a_task_checks_only_the_files_of_its_shard(tmp_path, corpus, monkeypatch
     other = CorpusSettings(corpus=(str(corpus / "0.jsonl"),), shards=3)
     with pytest.raises(RunError, match="contains a count with another plan: file"):
         CountRun.plan(tmp_path / "counts", name_task(), other, shard=1)
+
+
+@pytest.mark.parametrize("content", ["[1, 2]", '[["a", ["b"]]]', "[[", "{}"])
+def test_damaged_pairs_of_a_run_are_an_error(tmp_path, content):
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "pairs.json").write_text(content)
+
+    with pytest.raises(DataError, match=r"pairs\.json is damaged .*count again in a new folder"):
+        tasks._read_json(tmp_path / "inputs" / "pairs.json", list[tuple[str, str]])

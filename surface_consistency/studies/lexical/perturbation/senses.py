@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import existing_file, json_objects, shown
+from surface_consistency.reading import existing_file, first_names, json_objects, shown
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.studies.lexical.perturbation.wordnet import Synset
@@ -85,7 +85,7 @@ class StoredSense:
             ):
                 raise RecordError(
                     f"{self._path}:{number}: a sense must have text, start (a number) and synset "
-                    f"(an id such as 02084071-n, or null), got {', '.join(row) or 'no fields'}"
+                    f"(an id such as 02084071-n, or null), got {first_names(row) or 'no fields'}"
                 )
             self._senses[text, start] = synset
 
