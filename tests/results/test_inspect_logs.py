@@ -276,7 +276,7 @@ def test_a_retry_replaces_the_log_that_it_completes(evaluate, tmp_path):
     results = read_results(both)
     assert results.frame["model"].unique().tolist() == ["stopped", "retry"]
     n = len(stopped.samples)
-    status = f"the log has the status 'error' and holds {n} of 8 samples; `inspect eval-retry` "
+    status = f"the log has the status 'error' and contains {n} of 8 samples; `inspect eval-retry` "
     assert results.notes[0] == f"{location(stopped)}: {status}completes it"
 
 
@@ -303,7 +303,7 @@ def test_grades_in_words_are_numbers_and_letters_are_not(evaluate):
 
     # The reason is given also if nothing can be compared, and its remedy works.
     log = evaluate("letters", [letters])
-    with pytest.raises(DataError, match=r"score the answers by `rule`.*; m: metric 'letters' ho"):
+    with pytest.raises(DataError, match=r"score the answers by `rule`.*; m: metric 'letters' con"):
         means({"m": log})
     assert means({"m": log}, rule="exact")[0] == {("exact", "m"): 0.75}
 
