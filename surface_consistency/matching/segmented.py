@@ -114,9 +114,7 @@ def _marked(text: str, segment: Segmenter) -> str:
     """Put a mark between two words that are not separated by a space."""
     words = list(segment(text))
     if "".join(words) != text:
-        raise ValueError(
-            f"the words of `segmenter` must form its text; {text!r} gave {words!r}"
-        )
+        raise ValueError(f"the words of `segmenter` must form its text; {text!r} gave {words!r}")
     marked = words[:1]
     for before, word in pairwise(words):
         is_parted = before[-1:].isspace() or word[:1].isspace()

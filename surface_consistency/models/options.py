@@ -151,8 +151,7 @@ class MultipleChoiceRunner(Runner):
         """Yield a scoring request for each option after the prompt."""
         if not prompt.options:
             raise RunnerError(
-                f"prompt {shown(prompt.id)} has no options to choose from; set "
-                "`read=generate`"
+                f"prompt {shown(prompt.id)} has no options to choose from; set `read=generate`"
             )
         context = prompt.text
         bos: Literal["model", "none"] = "model"
