@@ -149,7 +149,7 @@ def task_class() -> type[Any]:
                 if has_intervals or not name.endswith(("_low", "_high"))
             ]
             self._targets = paired.targets.groupby("prompt_id")["target_id"].agg(list).to_dict()
-            self._judged: dict[tuple[str, str | None], list[list[Any]]] = {}
+            self._labels: dict[tuple[str, str | None], list[list[Any]]] = {}
             first = paired.prompt(paired.documents[0].id, chat=False)
             self._is_choice = first.options is not None
             self.OUTPUT_TYPE = "multiple_choice" if self._is_choice else "generate_until"
@@ -247,7 +247,7 @@ def task_class() -> type[Any]:
                     instance.doc["id"]: instance.filtered_resps["none"]
                     for instance in self.instances
                 }
-                self._judge(replies)
+                self._score(replies)
             return done
 
         def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
@@ -258,13 +258,13 @@ def task_class() -> type[Any]:
             else:
                 reply = results[0]
             if reply is None:
-                self._judged[doc["id"], reply] = [[name, None] for name in self._targets[doc["id"]]]
-            elif (doc["id"], reply) not in self._judged:
-                self._judge({doc["id"]: reply})
-            verdicts = self._judged[doc["id"], reply]
+                self._labels[doc["id"], reply] = [[name, None] for name in self._targets[doc["id"]]]
+            elif (doc["id"], reply) not in self._labels:
+                self._score({doc["id"]: reply})
+            verdicts = self._labels[doc["id"], reply]
             known = [verdict for _, verdict in verdicts if verdict is not None]
-            share = sum(known) / len(known) if known else None
-            return {"acc": share} | dict.fromkeys(self._names, _Verdicts.of(verdicts))
+            proportion = sum(known) / len(known) if known else None
+            return {"acc": proportion} | dict.fromkeys(self._names, _Verdicts.of(verdicts))
 
         def aggregation(self) -> dict[str, Callable[[Sequence[Any]], float]]:
             of_pairs = {name: partial(self._number, name) for name in self._names}
@@ -277,10 +277,10 @@ def task_class() -> type[Any]:
             verdicts = {target: verdict for item in items for target, verdict in item.verdicts}
             return self._paired.numbers(verdicts)[name]
 
-        def _judge(self, replies: Mapping[str, str]) -> None:
+        def _score(self, replies: Mapping[str, str]) -> None:
             verdicts = to_verdicts(self._paired.judge(replies))
             for document, reply in replies.items():
-                self._judged[document, reply] = [
+                self._labels[document, reply] = [
                     [target, verdicts[target]] for target in self._targets[document]
                 ]
 

@@ -105,7 +105,7 @@ class PairedTask:
         self._folder = folder or Path(tempfile.gettempdir(), f"surface-consistency-{uuid4().hex}")
         self._data = data
         self._scoring = scoring or study.records.scoring()
-        self._runner = runner or _Outside(tool)
+        self._runner = runner or _ExternalModel(tool)
         self._plans: dict[tuple[tuple[str, object], ...], tuple[Plan, _Prompts]] = {}
         self.settings = settings or study.records.settings()
         self._plan, _ = self._planned(None, None)
@@ -181,7 +181,7 @@ class PairedTask:
             _cluster=self._cluster_of(self._plan.items),
             _place=place.reindex(self._plan.items["target_id"]).to_numpy(),
         ).dropna(subset=["_place"])
-        order = {name: _drawn(name) for name in targets["_cluster"].unique()}
+        order = {name: _sort_key(name) for name in targets["_cluster"].unique()}
         targets["_drawn"] = targets["_cluster"].map(order)
         targets["_first"] = targets.groupby("prompt_id", sort=False)["_place"].transform("min")
         ordered = targets.sort_values(["_drawn", "_first", "_place"], kind="stable")
@@ -209,7 +209,7 @@ class PairedTask:
         """Names of the numbers that `numbers` returns, in order."""
         rates = [f"{name}{end}" for name in self._rates for end in _ENDS]
         counts = ("p_value", "n_pairs", "n_clusters", "n_unscored", "n_cut")
-        return (*rates, *counts, *self._without_verdicts)
+        return (*rates, *counts, *self._further)
 
     @cached_property
     def higher_is_better(self) -> dict[str, bool]:
@@ -218,7 +218,7 @@ class PairedTask:
         better = dict.fromkeys(self._rates, True) | {first_only: False, second_only: False}
         del better["accuracy_difference"]
         of_pairs = {f"{name}{end}": is_so for name, is_so in better.items() for end in _ENDS}
-        further = [name for name in self._without_verdicts if name.startswith("accuracy_")]
+        further = [name for name in self._further if name.startswith("accuracy_")]
         return of_pairs | dict.fromkeys(further, True)
 
     def prompt(
@@ -263,7 +263,7 @@ class PairedTask:
             DataError: If it is unknown whether replies without a tag of reasoning are answers.
         """
         texts = pd.Series(dict(replies), dtype=object)
-        return self._judged(
+        return self._score(
             separate_stored(texts, self.settings.with_reasoning(GenerationParams())), list(replies)
         )
 
@@ -277,7 +277,7 @@ class PairedTask:
             As `judge`.
         """
         answers = answer_frame(generations)
-        return self._judged(answers, answers["prompt_id"].tolist())
+        return self._score(answers, answers["prompt_id"].tolist())
 
     def outcomes(self, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
         """Return the outcomes frame, without pairs of which a member was not evaluated.
@@ -289,8 +289,8 @@ class PairedTask:
         Returns:
             One row per pair, with the columns of the study's outcome record.
         """
-        is_asked = self._n_asked(frozenset(verdicts["target_id"])) == 2
-        whole = self.pairs[is_asked].reset_index(drop=True)
+        is_evaluated = self._count_evaluated(frozenset(verdicts["target_id"])) == 2
+        whole = self.pairs[is_evaluated].reset_index(drop=True)
         return pair_outcomes(self.study, whole, verdicts, model=model)
 
     def numbers(self, verdicts: Verdicts) -> dict[str, float]:
@@ -315,28 +315,28 @@ class PairedTask:
         given = dict(verdicts)
         if self._last is not None and self._last[0] == given:
             return self._last[1]
-        n_asked = self._n_asked(frozenset(given))
-        n_cut = int(np.count_nonzero(n_asked == 1))
+        n_members = self._count_evaluated(frozenset(given))
+        n_cut = int(np.count_nonzero(n_members == 1))
         clusters = self.pairs[self.cluster]
-        is_whole = (n_asked == 2) & ~clusters.isin(clusters[n_asked < 2]).to_numpy()
+        is_whole = (n_members == 2) & ~clusters.isin(clusters[n_members < 2]).to_numpy()
         if n_cut:
-            n_clusters = clusters[n_asked == 1].nunique()
+            n_clusters = clusters[n_members == 1].nunique()
             further = (
                 f"; numbers clustered by {self.study.design.clusters[self.cluster]} also exclude "
                 f"the incomplete ones ({n_clusters})"
             )
             warnings.warn(
-                f"{n_cut} of {n_cut + int(np.count_nonzero(n_asked == 2))} pairs are incomplete: "
+                f"{n_cut} of {n_cut + int(np.count_nonzero(n_members == 2))} pairs are incomplete: "
                 "only one member was evaluated, such as with a limit on documents; they are "
-                f"excluded{further if self._without_verdicts else ''}",
+                f"excluded{further if self._further else ''}",
                 DataWarning,
                 stacklevel=2,
             )
-        whole = self.pairs[n_asked == 2]
+        whole = self.pairs[n_members == 2]
         results = dict.fromkeys(self.names, float("nan")) | {"n_cut": float(n_cut), "n_pairs": 0.0}
         if len(whole):
             results |= self._counted(whole, given)
-        if self._without_verdicts and is_whole.any():
+        if self._further and is_whole.any():
             results |= self.study.report.metrics(_with_verdicts(self.pairs[is_whole], given))
         self._last = (given, results)
         return results
@@ -372,15 +372,15 @@ class PairedTask:
         return {name.format(first=first, second=second): rate for name, rate in _RATES.items()}
 
     @cached_property
-    def _without_verdicts(self) -> dict[str, float]:
+    def _further(self) -> dict[str, float]:
         """Names of the further numbers of the study, computed without labels."""
         return dict(self.study.report.metrics(_with_verdicts(self.pairs, {})))
 
-    def _n_asked(self, targets: frozenset[str]) -> npt.NDArray[np.int64]:
+    def _count_evaluated(self, targets: frozenset[str]) -> npt.NDArray[np.int64]:
         """Count the evaluated members of each pair."""
         sides = [self.pairs[f"{side}_target"].isin(targets) for side in ("first", "second")]
-        n_asked: npt.NDArray[np.int64] = np.sum(sides, axis=0)
-        return n_asked
+        n_members: npt.NDArray[np.int64] = np.sum(sides, axis=0)
+        return n_members
 
     def _cluster_of(self, targets: pd.DataFrame) -> pd.Series:
         """Return the cluster of each target, that of its fact."""
@@ -389,7 +389,7 @@ class PairedTask:
         facts = self.pairs.drop_duplicates("item").set_index("item")[self.cluster]
         return targets["item"].map(facts).astype(str)
 
-    def _judged(self, replies: pd.DataFrame, documents: Sequence[str]) -> pd.DataFrame:
+    def _score(self, replies: pd.DataFrame, documents: Sequence[str]) -> pd.DataFrame:
         """Score the replies to documents; targets without reply are unscored."""
         targets = self._by_document.loc[list(documents)].reset_index(drop=True)
         return judge_targets(
@@ -422,9 +422,9 @@ class PairedTask:
             plan = make_plan(self.study, self._data, settings, self._runner)
             if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
                 plan = add_choices(plan, settings, whole_plan(self.study, self._data, settings))
-            asking = plan.settings or settings
+            planned = plan.settings or settings
             prompts = {
-                prompt.id: (prompt, asking.with_reasoning(group.params))
+                prompt.id: (prompt, planned.with_reasoning(group.params))
                 for group in plan.groups.values()
                 for prompt in group.prompts
             }
@@ -456,7 +456,7 @@ def _with_verdicts(pairs: pd.DataFrame, verdicts: Verdicts) -> pd.DataFrame:
     return pairs.reset_index(drop=True).assign(**columns)
 
 
-class _Outside(Runner):
+class _ExternalModel(Runner):
     """Represents a model that another tool queries."""
 
     def __init__(self, name: str) -> None:
@@ -467,6 +467,6 @@ class _Outside(Runner):
         return {"runner": self.name}
 
 
-def _drawn(name: str) -> str:
+def _sort_key(name: str) -> str:
     """Return a pseudo-random sort key of a cluster, determined by its name."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

@@ -131,13 +131,13 @@ class BoundaryRule(Rule[BoundaryAnswers]):
         """Find the first answer that the prediction contains."""
         needles, wordless = prepared
         if wordless or self.reject_negated:
-            return self._judge_special(prediction, key, prepared)
+            return self._match_special(prediction, key, prepared)
         for needle in needles:
             if needle in key:
                 return needles.index(needle), 1.0
         return -1, 0.0
 
-    def _judge_special(
+    def _match_special(
         self, prediction: str, key: str, prepared: BoundaryAnswers
     ) -> tuple[int, float]:
         """Find the first answer, with negations and answers without words taken into account."""

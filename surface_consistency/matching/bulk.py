@@ -241,8 +241,8 @@ def match_columns(
         texts = _texts(all_predictions[begin:end], start)
         sets = _sets(all_answers[begin:end], start)
         if on_missing == "raise":
-            _refuse_missing(texts, sets, start)
-        verdicts = _judge(chosen, texts, sets, start)
+            _raise_on_missing(texts, sets, start)
+        verdicts = _score_rows(chosen, texts, sets, start)
         is_match += [None if made is None else made[0] >= 0 for made in verdicts]
         matched += [
             None if made is None or made[0] < 0 else accepted[made[0]]
@@ -263,21 +263,21 @@ def match_columns(
     )
 
 
-def _judge(
+def _score_rows(
     rule: Rule[Any], texts: Sequence[str | None], sets: Sequence[tuple[str, ...]], start: int
 ) -> list[tuple[int, float] | None]:
     """Score rows; None if the prediction or the references are missing."""
     prepared = answer_sets(rule).get(sets, start)
     distinct = [text for text in dict.fromkeys(texts) if text is not None]
     keys = dict(zip(distinct, rule.keys(distinct), strict=True))
-    judge = rule.judge
+    score = rule.judge
     return [
-        judge(text, keys[text], ready) if text is not None and accepted else None
+        score(text, keys[text], ready) if text is not None and accepted else None
         for text, accepted, ready in zip(texts, sets, prepared, strict=True)
     ]
 
 
-def _refuse_missing(
+def _raise_on_missing(
     texts: Sequence[str | None], sets: Sequence[tuple[str, ...]], start: int
 ) -> None:
     """Raise an error if a row has no prediction or no accepted answers."""

@@ -79,11 +79,11 @@ class TokenF1Rule(Rule[TokenAnswers]):
             return -1, 0.0
         words = _without_articles(words)
         counts, n_words = Counter(words if repeated else ()), len(words)
-        is_said = {*words}.__contains__
+        occurs = {*words}.__contains__
         best, position = 0.0, -1
         for place, answer in enumerate(lists):
             is_plain = place not in repeated
-            common = map(is_said, answer) if is_plain else (counts & Counter(answer)).values()
+            common = map(occurs, answer) if is_plain else (counts & Counter(answer)).values()
             n_common = sum(common)
             score = 2 * n_common / (n_words + len(answer))
             if score > best:

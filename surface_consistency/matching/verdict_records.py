@@ -34,8 +34,8 @@ def verdicts(
 
     Args:
         target_ids: Identifiers of the scored answers, shape `(n_rows,)`.
-        generations: The model's output for each prompt, shape `(n_rows,)`; None if there is none
-            because the request failed.
+        generations: The model's output for each prompt, shape `(n_rows,)`; None if the
+            request failed.
         answers: Accepted answers of each question, shape `(n_rows,)`.
         rule: Name of a rule, one of `RULES`, or a rule with other options.
         region: Scored part: "first_line", the default, as in RedirectQA, "first_text_line" or
@@ -180,7 +180,7 @@ def rule_agreement(
 
     Returns:
         One row per pair of rules on that part, then one row per rule that compares that part (the
-        first line if the part is the whole) with the whole generation. The columns are `compared`
+        first line if `region` is "whole") with the whole generation. The columns are `compared`
         ("rules" or "regions"), `first_rule`, `first_region`, `second_rule`, `second_region`, `n`
         (scored rows), `both` (accepted by both), `first_only`, `second_only`, `neither` and
         `n_differ` (`first_only + second_only`).
@@ -220,9 +220,9 @@ def rule_agreement(
     counts = np.zeros((len(sides), 4), dtype=np.int64)
     for start in range(0, len(generated), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        judged = _judged(chosen, generated[rows], given[rows], line, start)
+        labels = _labels(chosen, generated[rows], given[rows], line, start)
         for place, (first, second) in enumerate(sides):
-            cell = judged[first] * 2 + judged[second]
+            cell = labels[first] * 2 + labels[second]
             counts[place] += np.bincount(cell[cell >= 0], minlength=4)[:4]
     compared = []
     for (first, second), (neither, second_only, first_only, both) in zip(
@@ -246,7 +246,7 @@ def rule_agreement(
     return pd.DataFrame(compared)
 
 
-def _judged(
+def _labels(
     rules: Sequence[Rule[Any]],
     generations: Sequence[str | None],
     answers: Sequence[Sequence[str] | None],

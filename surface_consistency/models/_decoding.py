@@ -152,7 +152,7 @@ class StopTracker:
             if token.special
         }
         # Tags that are special tokens are kept, to separate reasoning from the answer.
-        self._dropped = {number for number, token in special.items() if not self.tags.holds(token)}
+        self._dropped = {number for number, token in special.items() if not self.tags.has(token)}
         self._keeps_special = len(self._dropped) < len(special)
 
     def __call__(

@@ -56,7 +56,7 @@ def shared_batch(rows: Sequence[Sequence[int]], prefixes: Sequence[Tokens]) -> B
 
     Args:
         rows: The tokens of each row.
-        prefixes: The prefix of each row that it may share; empty if there is none.
+        prefixes: The prefix of each row that it may share; may be empty.
 
     Returns:
         The batch; without prefixes if a row has none, or if less than 25 % of the work is saved.
@@ -93,7 +93,7 @@ class Engine:
         self._cached: tuple[tuple[Tokens, ...], Cache | None] = ((), None)
         self.keeps_cache = False
         """Whether batches use this package's cache, which can start with prefixes."""
-        self.goes_on_training = False
+        self.is_trained_later = False
         """Whether the model is trained afterwards; tensors of inference mode are then invalid."""
 
     @property
@@ -106,7 +106,7 @@ class Engine:
         """Return a context manager without gradients."""
         import torch
 
-        return torch.no_grad() if self.goes_on_training else torch.inference_mode()
+        return torch.no_grad() if self.is_trained_later else torch.inference_mode()
 
     def generate(
         self,

@@ -211,7 +211,7 @@ class TokenScorer:
         if self.context is not None and len(row.ids) - 1 > self.context:
             raise RunnerError(
                 f"request {shown(row.request.id)} has {len(row.ids):,} tokens; {self.label} "
-                f"accepts {self.context:,}: shorten its context, or use a model with a longer context"
+                f"accepts {self.context:,}: shorten its context, or use a model with more context"
             )
         return row
 
@@ -220,8 +220,8 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
     """Compute the log-probabilities of a row's tokens, in 32 bits for any dtype of the model."""
     import torch
 
-    untold: list[float | None] = [None] * (row.first - row.start)
-    log_probabilities = list(untold)
+    unscored: list[float | None] = [None] * (row.first - row.start)
+    log_probabilities = list(unscored)
     is_greedy, means, deviations = None, None, None
     if logits is not None:
         of_row = logits[-row.n_read :].float()
@@ -242,8 +242,8 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
             of_all = of_all.where(weights > 0.0, 0.0)
             mean = (weights * of_all).sum(-1)
             spread = (weights * (of_all - mean[:, None]).square()).sum(-1).sqrt()
-            means = (*untold, *mean.tolist())
-            deviations = (*untold, *spread.tolist())
+            means = (*unscored, *mean.tolist())
+            deviations = (*unscored, *spread.tolist())
     return ScoredText(
         request_id=row.request.id,
         log_probabilities=tuple(log_probabilities),

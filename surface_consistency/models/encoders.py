@@ -92,10 +92,10 @@ class CachedEncoder:
         else:
             fresh = {}
         vectors = np.stack([fresh[text] if text in fresh else known[text] for text in texts])
-        self._remember(fresh)
+        self._store(fresh)
         return vectors
 
-    def _remember(self, fresh: dict[str, npt.NDArray[np.float32]]) -> None:
+    def _store(self, fresh: dict[str, npt.NDArray[np.float32]]) -> None:
         """Cache copies of the vectors, so that the array of the batch can be freed."""
         for text in list(fresh)[-self._max_texts :] if self._max_texts else ():
             self._vectors[text] = fresh[text].copy()

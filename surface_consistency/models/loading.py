@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, SourceNotFoundError
-from surface_consistency.models.snapshots import check_whole, find_snapshot, is_hub_cache
+from surface_consistency.models.snapshots import check_complete, find_snapshot, is_hub_cache
 
 if TYPE_CHECKING:
     import torch
@@ -106,7 +106,7 @@ def _local(folder: Path, revision: str | None, gguf_file: str | None) -> ModelSo
     """Check that a folder contains the files of a model."""
     if revision is not None or is_hub_cache(folder):
         snapshot = find_snapshot(folder, revision)
-        check_whole(snapshot.path, snapshot.label)
+        check_complete(snapshot.path, snapshot.label)
         if snapshot.commit is None:
             return replace(_local(snapshot.path, None, gguf_file), label=snapshot.label)
         source = ModelSource(
@@ -408,15 +408,15 @@ def load_gguf(location: str, gguf_file: str, **options: object) -> "PreTrainedMo
     )
 
 
-_SAID: Final[set[str]] = set()
+_LOGGED: Final[set[str]] = set()
 
 
 def _once(record: logging.LogRecord) -> bool:
     """Filter repetitions of a warning, which is logged at every matrix multiplication."""
     text = record.getMessage()
-    if text in _SAID:
+    if text in _LOGGED:
         return False
-    _SAID.add(text)
+    _LOGGED.add(text)
     return True
 
 

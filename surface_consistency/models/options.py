@@ -18,7 +18,7 @@ from surface_consistency.schemas.scoring import OptionScore, ScoredText, Scoring
 TIE: Final = "tie: options are equally probable, so none is chosen"
 """Reason for a missing answer if the best options have equal scores."""
 
-_PROMPTS_A_BATCH = 64
+_PROMPTS_PER_BATCH = 64
 _EVEN: Final = 1e-9
 
 
@@ -92,8 +92,8 @@ class MultipleChoiceRunner(Runner):
     ) -> Iterator[Sequence[Prompt]]:
         """Divide the run into batches, prompts of a group together; see `Runner.plan`."""
         ordered = sorted(prompts, key=lambda prompt: prompt.group or "")
-        for start in range(0, len(ordered), _PROMPTS_A_BATCH):
-            yield ordered[start : start + _PROMPTS_A_BATCH]
+        for start in range(0, len(ordered), _PROMPTS_PER_BATCH):
+            yield ordered[start : start + _PROMPTS_PER_BATCH]
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Choose an option for each prompt.

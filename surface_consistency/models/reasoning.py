@@ -62,7 +62,7 @@ class SplitReply:
     """The answer, which is scored; None if the reasoning has no closing tag."""
 
     reasoning: str | None = None
-    """The reasoning, passages separated by a blank line; None if there is none."""
+    """The reasoning, passages separated by a blank line; None if it is absent."""
 
     source: str | None = None
     """The tag that separated the parts; None if the reply contains no reasoning."""
@@ -98,7 +98,7 @@ class ReasoningTags:
             return True
         return None if any(tag.startswith(head) for tag in self.closing) else False
 
-    def holds(self, token: str) -> bool:
+    def has(self, token: str) -> bool:
         """Return whether a token is a tag or a part of one.
 
         Args:

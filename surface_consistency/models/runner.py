@@ -70,7 +70,7 @@ class Runner(ABC):
             RunnerError: If the run cannot continue, or if the runner does not define this method,
                 as by default.
         """
-        self._refuse(
+        self._undefined(
             "generate",
             f"which prompts without options need ({len(prompts)}, such as {prompts[0].id!r}); set "
             "`read` to multiple-choice or log-odds, or use the runner transformers",
@@ -120,7 +120,7 @@ class Runner(ABC):
         Raises:
             RunnerError: If the runner does not define this method, as by default.
         """
-        self._refuse(
+        self._undefined(
             "fits", "so demonstrations cannot be dropped; turn `truncate` off or use fewer `shots`"
         )
 
@@ -140,7 +140,7 @@ class Runner(ABC):
             RunnerError: If a text does not fit the model's context or cannot be scored, or if the
                 runner does not define this method, as by default.
         """
-        self._refuse(
+        self._undefined(
             "score",
             "which prompts with options need; set `read` to generate, or use the runner "
             "transformers",
@@ -159,9 +159,9 @@ class Runner(ABC):
             RunnerError: If the model has no chat template, the template rejects the conversation,
                 or the runner does not define this method, as by default.
         """
-        self._refuse("render", "so answers to conversations cannot be scored; use plain prompts")
+        self._undefined("render", "so answers to conversations cannot be scored; use plain prompts")
 
-    def _refuse(self, method: str, consequence: str) -> NoReturn:
+    def _undefined(self, method: str, consequence: str) -> NoReturn:
         """Report a method that the runner does not define."""
         raise RunnerError(f"runner {self.name!r} does not define `{method}`, {consequence}")
 

@@ -120,7 +120,7 @@ def weight_files(folder: Path) -> dict[str, Path]:
     return next((files for files in by_kind.values() if files), {})
 
 
-def check_whole(folder: Path, label: str) -> None:
+def check_complete(folder: Path, label: str) -> None:
     """Raise an error for a model whose download is incomplete.
 
     Args:
@@ -144,12 +144,12 @@ def check_whole(folder: Path, label: str) -> None:
                 ) from error
             wanted |= set(shards)
     missing = sorted(name for name in wanted if not (folder / name).exists())
-    torn = [name for name, path in files.items() if name not in missing and _is_torn(path)]
-    if not (missing or torn) and wanted:
+    cut = [name for name, path in files.items() if name not in missing and _is_truncated(path)]
+    if not (missing or cut) and wanted:
         return
-    extent = f"{len(missing) or len(torn)} of {len(wanted)} files" if wanted else "the files"
-    example = f", such as {(missing or torn)[0]}" if missing or torn else ""
-    state = "truncated" if torn and not missing else "missing"
+    extent = f"{len(missing) or len(cut)} of {len(wanted)} files" if wanted else "the files"
+    example = f", such as {(missing or cut)[0]}" if missing or cut else ""
+    state = "truncated" if cut and not missing else "missing"
     in_cache = folder.parent.name == "snapshots"
     remedy = (
         f"resume with `hf download {label}` and the same --revision"
@@ -161,7 +161,7 @@ def check_whole(folder: Path, label: str) -> None:
     )
 
 
-def _is_torn(path: Path) -> bool:
+def _is_truncated(path: Path) -> bool:
     """Return whether a safetensors file ends before the last weights that its header lists."""
     if path.suffix != ".safetensors":
         return False

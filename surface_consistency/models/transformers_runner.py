@@ -187,7 +187,7 @@ class TransformersRunner(Runner):
         runner._quantization = None
         runner._devices = []
         engine = _engine.Engine(model)
-        engine.goes_on_training = True
+        engine.is_trained_later = True
         runner._set_up(
             engine,
             tokenizer,
@@ -395,7 +395,7 @@ class TransformersRunner(Runner):
     def _answer(self, prompts: Sequence[Prompt], params: GenerationParams) -> list[Generation]:
         """Answer one batch."""
         rows = self._planner.rows(prompts, params.max_tokens)
-        generations = self._unless_full(lambda: self._ask(prompts, rows, params))
+        generations = self._unless_full(lambda: self._generate_batch(prompts, rows, params))
         if generations is None:
             raise self._too_large("prompts", len(rows), max(map(len, rows)))
         self._planner.release(prompts)
@@ -423,7 +423,7 @@ class TransformersRunner(Runner):
             f"{self._engine.model.device}; use a smaller batch_size{self._smaller}"
         )
 
-    def _ask(
+    def _generate_batch(
         self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
     ) -> list[Generation]:
         """Run one batch through the model."""

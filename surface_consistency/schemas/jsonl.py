@@ -21,7 +21,7 @@ from surface_consistency.schemas._record import Record
 R = TypeVar("R", bound=Record)
 
 _LISTED = 3
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _HOST = f"{zlib.crc32(os.uname().nodename.encode()):08x}" if os.name == "posix" else "0"
 _numbers = itertools.count()
@@ -188,7 +188,7 @@ def writing_error(target: Path, error: OSError) -> DataError | None:
     Returns:
         The error to raise; None if the cause is neither disk space nor permission.
     """
-    if error.errno in _NO_ROOM:
+    if error.errno in _DISK_FULL:
         remedy = "free disk space or choose another folder, then repeat the command"
     elif error.errno in _NOT_ALLOWED:
         remedy = "allow writing there, or choose another folder"

@@ -94,7 +94,7 @@ class Candidate(Record):
     """Whether subject, relation and object are equivalent: the entry states the target fact."""
 
     matches_deleted_fact: bool
-    """Whether deleting the fact removes the entry; also set in FULL, where it is not deleted."""
+    """Whether deleting the fact removes the entry; also set in FULL, when it is not deleted."""
 
 
 class RetrievalTrace(Record):

@@ -83,7 +83,7 @@ class ScoredText(Record):
     """Standard deviation of the log-probabilities, with the same weights."""
 
     @model_validator(mode="after")
-    def _holds_together(self) -> "ScoredText":
+    def _is_consistent(self) -> "ScoredText":
         """Raise an error for values that are not log-probabilities of these tokens."""
         if not self.log_probabilities:
             raise ValueError("a scored text has at least one log-probability")

@@ -35,7 +35,7 @@ class Verdict(NoTruthValue, Record):
     """Why it is unscored; None if it is scored."""
 
     raw: str | None = None
-    """The judge's reply, of the last attempt; None if there is none."""
+    """The judge's reply, of the last attempt; None for a rule."""
 
     rule_correct: bool | None = None
     """Label of the study's rule, if an LLM or human judge decides; None if the rule decides, or if

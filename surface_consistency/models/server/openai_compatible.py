@@ -79,7 +79,7 @@ class OpenAICompatibleRunner(Runner):
         Servers apply stop strings from the first character on, so a model that starts its answer
         with a newline returns an empty answer with `stop=("\n",)`; let chat models end by
         themselves. Greedy decoding is requested as temperature 0; few servers guarantee equal
-        answers in other batches, which is what the test-retest flip rate measures.
+        answers in other batches; the test-retest flip rate measures the difference.
     """
 
     name = "openai-compatible"
@@ -279,7 +279,7 @@ class OpenAICompatibleRunner(Runner):
 def _cut_context(lengths: Mapping[int, Sequence[int]]) -> str | None:
     """Return a warning if the longest prompts have equal token counts, probably the context length.
 
-    A few prompts of similar length can have the largest count by chance, hence the thresholds.
+    A few prompts of similar length can have the largest count by chance, so there are thresholds.
     """
     most = max(lengths, default=0)  # 0 if the server does not count.
     same, n_counted = sorted(lengths.get(most, ())), sum(map(len, lengths.values()))
