@@ -176,7 +176,7 @@ def test_stored_replies_that_may_be_open_reasoning_are_refused_until_the_user_sa
     questions = [question.id for question in data.questions]
     predictions = dict.fromkeys(questions, "hm</think> Bo Lee") | {questions[1]: "I wonder"}
 
-    with pytest.raises(DataError, match=r"1 hold no tag: give `reasoning_opened` if"):
+    with pytest.raises(DataError, match=r"1 contain no tag: give `reasoning_opened` if"):
         imported(data, predictions, tmp_path / "unsaid")
     opened, closed = (
         imported(data, predictions, tmp_path / str(said), reasoning_opened=said).read_manifest()

@@ -278,7 +278,7 @@ def other_weights(run):
             *({}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
         ),
         (None, {"spans": "judge"}, ValueError, "`spans=judge` needs `judge_model`"),
-        (None, {"device_map": "auto"}, ValueError, "`device` is one place for the whole model"),
+        (None, {"device_map": "auto"}, ValueError, "`device` puts the whole model on one"),
         (None, {"model": ("a", "b")}, ValueError, "`model` names 2 models for 1 runs"),
     ],
     ids=["server", "weights", "predictions", "judge", "devices", "models"],
@@ -300,7 +300,7 @@ def test_a_tokenizer_without_offsets_is_refused(slaq_run, weights, tmp_path, mon
 
     monkeypatch.setattr(PreTrainedTokenizerFast, "is_fast", False)
 
-    with pytest.raises(RunnerError, match="does not tell which characters its tokens cover"):
+    with pytest.raises(RunnerError, match="does not return the characters of its tokens"):
         analyse(slaq_run, model=(str(weights),), store=tmp_path)
 
 
