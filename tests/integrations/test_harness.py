@@ -143,9 +143,7 @@ def test_table_of_the_command_shows_consistency_first(monkeypatch, capsys, accur
     rows = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines()]
     [first] = [row for row in rows if row[1:2] == ["redirectqa"]]
     assert first[5:7] == ["consistency", "↑"]
-    assert ("the model is almost never correct (accuracy_canonical 0.0100" in printed) == (
-        is_told
-    )
+    assert ("the model is almost never correct (accuracy_canonical 0.0100" in printed) == (is_told)
 
 
 def test_members_of_a_pair_share_their_demonstrations_and_answers_end_at_the_newline(planted):
