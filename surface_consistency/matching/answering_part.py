@@ -69,7 +69,7 @@ class TopicQuestions:
 
     def __init__(self, questions: Sequence[str], *, topic: str = "") -> None:
         if not questions:
-            raise ValueError("a long answer answers at least one question, got none")
+            raise ValueError("`questions` must contain at least one question, got none")
         stems = [_stems(question) for question in questions]
         shared = _stems(topic)
         if len(stems) > 1:

@@ -221,13 +221,13 @@ def check_dependencies(
         RunnerError: If quantised loading is requested without a CUDA GPU.
     """
     if dtype not in DTYPES:
-        raise ValueError(f"`dtype` is one of {', '.join(DTYPES)}, got {dtype!r}")
+        raise ValueError(f"`dtype` must be one of {', '.join(DTYPES)}, got {dtype!r}")
     if quantization not in _QUANTIZATIONS:
-        raise ValueError(f"`quantization` is None, 'int8' or 'int4', got {quantization!r}")
+        raise ValueError(f"`quantization` must be None, 'int8' or 'int4', got {quantization!r}")
     if isinstance(device_map, str) and device_map not in _DEVICE_MAPS:
         raise ValueError(
-            f"`device_map` is one of {', '.join(_DEVICE_MAPS)} or a mapping of modules to devices, "
-            f"got {device_map!r}"
+            f"`device_map` must be one of {', '.join(_DEVICE_MAPS)} or a mapping of modules to "
+            f"devices, got {device_map!r}"
         )
     if device is not None and device_map is not None:
         raise ValueError(

@@ -58,7 +58,7 @@ class MultipleChoiceRunner(Runner):
     ) -> None:
         if option_score not in get_args(OptionScore):
             raise ValueError(
-                f"option_score is one of {', '.join(get_args(OptionScore))}, got "
+                f"option_score must be one of {', '.join(get_args(OptionScore))}, got "
                 f"{shown(option_score)}"
             )
         runner.score(())  # Raises an error early if the runner cannot score.

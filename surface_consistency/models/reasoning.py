@@ -138,7 +138,7 @@ def reasoning_tags(further: tuple[str, ...] = ()) -> ReasoningTags:
     """
     if len(further) % 2 or not all(tag.strip() for tag in further):
         raise ValueError(
-            "reasoning_tags contains pairs of a non-empty opening and a non-empty closing tag; got "
+            "reasoning_tags must contain pairs of an opening and a closing tag, not empty; got "
             f"{' '.join(map(repr, further))}"
         )
     pairs = (*REASONING_TAGS, *zip(further[::2], further[1::2], strict=True))

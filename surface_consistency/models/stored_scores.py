@@ -125,7 +125,7 @@ class StoredScores(Runner):
         known = self._by_key.setdefault(key, stored)
         if not _agree(known.score, stored.score):
             raise RecordError(
-                f"{stored.place}: another log-probability of the same text than that of "
+                f"{stored.place}: the log-probability of the text differs from that at "
                 f"{known.place}; keep one of them"
             )
 

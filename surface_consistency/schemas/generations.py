@@ -146,8 +146,8 @@ class Generation(Record):
         """Raise an error for a missing answer without a reason."""
         if (self.text is None) != (self.finish_reason in NO_ANSWER_REASONS):
             raise ValueError(
-                f"`text` is None exactly when `finish_reason` is {' or '.join(NO_ANSWER_REASONS)}"
+                f"`text` must be None exactly if it ends by {' or '.join(NO_ANSWER_REASONS)}"
             )
         if (self.error is None) != (self.text is not None):
-            raise ValueError("`error` gives the reason if and only if `text` is None")
+            raise ValueError("`error` must be the reason if `text` is None, and else None")
         return self

@@ -58,17 +58,17 @@ class Prompt(Record):
     def _has_one_content(self) -> "Prompt":
         """Raise an error for a prompt without content, or with two contents."""
         if (self.text is None) == (self.messages is None):
-            raise ValueError("a prompt has either `text` or `messages`, exactly one of them")
+            raise ValueError("a prompt must have either `text` or `messages`, and not both")
         if self.messages is not None and not self.messages:
-            raise ValueError("`messages` contains at least one message")
+            raise ValueError("`messages` must contain at least one message")
         if self.contexts is not None and len(self.contexts) != len(self.options or ()):
             raise ValueError(
-                f"`contexts` contains one text per option, got {len(self.contexts)} for "
+                f"`contexts` must contain one text per option, got {len(self.contexts)} for "
                 f"{len(self.options or ())} options"
             )
         offered = list(zip(self.contexts or self.options or (), self.options or (), strict=True))
         if self.options is not None and len(set(offered)) < max(len(offered), 1):
-            raise ValueError("`options` contains at least one option, and no option twice")
+            raise ValueError("`options` must contain at least one option, and no option twice")
         return self
 
     def model_copy(
@@ -133,7 +133,7 @@ class GenerationParams(Record):
     def _has_pairs(self) -> "GenerationParams":
         """Raise an error for an opening tag without a closing tag."""
         if len(self.reasoning_tags or ()) % 2:
-            raise ValueError("`reasoning_tags` contains pairs of an opening and a closing tag")
+            raise ValueError("`reasoning_tags` must contain pairs of an opening and a closing tag")
         return self
 
     @property

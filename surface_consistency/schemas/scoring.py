@@ -86,14 +86,14 @@ class ScoredText(Record):
     def _is_consistent(self) -> "ScoredText":
         """Raise an error for values that are not log-probabilities of these tokens."""
         if not self.log_probabilities:
-            raise ValueError("a scored text has at least one log-probability")
+            raise ValueError("a scored text must have at least one log-probability")
         for tokens in (self.token_ids, self.tokens):
             if tokens is not None and len(tokens) != len(self.log_probabilities):
                 raise ValueError(
                     f"{len(tokens)} tokens have {len(self.log_probabilities)} log-probabilities"
                 )
         if self.is_sum and len(self.log_probabilities) != 1:
-            raise ValueError("without tokens there is one log-probability, the sum")
+            raise ValueError("without tokens there must be one log-probability, the sum")
         for moments in (self.vocabulary_means, self.vocabulary_deviations):
             if moments is not None and len(moments) != len(self.log_probabilities):
                 raise ValueError(
@@ -104,7 +104,7 @@ class ScoredText(Record):
             if value is None and (position or self.is_sum):
                 raise ValueError("only the first of several tokens may have no log-probability")
             if value is not None and (math.isnan(value) or value > 0.0):
-                raise ValueError(f"a log-probability is at most 0, got {value}")
+                raise ValueError(f"a log-probability must be at most 0, got {value}")
         return self
 
     @property

@@ -45,5 +45,5 @@ class Verdict(NoTruthValue, Record):
     def _judged_or_reason(self) -> "Verdict":
         """Raise an error for a missing label without a reason."""
         if (self.correct is None) != (self.reason is not None):
-            raise ValueError("`reason` is given exactly when `correct` is None")
+            raise ValueError("`reason` must be given exactly if `correct` is None")
         return self

@@ -224,7 +224,7 @@ def test_scores_do_not_depend_on_batches_parts_or_memory(tiny_models, shot_promp
     [
         ({"token_ids": (1,), "log_probabilities": (0.5,)}, r"at most 0, got 0\.5"),
         ({"token_ids": (1, 2), "log_probabilities": (-0.5,)}, "2 tokens have 1 log-probabilities"),
-        ({"log_probabilities": (-0.5, -1.0)}, "without tokens there is one log-probability"),
+        ({"log_probabilities": (-0.5, -1.0)}, "without tokens there must be one log-probability"),
         ({"token_ids": (1, 2), "log_probabilities": (-0.5, None)}, "only the first of several to"),
         ({"token_ids": (1,), "log_probabilities": (math.nan,)}, "at most 0, got nan"),
         ({"token_ids": (), "log_probabilities": ()}, "at least one log-probability"),
@@ -376,7 +376,7 @@ def test_runners_and_prompts_without_options_raise_an_error():
         MultipleChoiceRunner(FakeRunner({"q": "a"}))
     with pytest.raises(RunnerError, match=r"prompt 'q' has no options"):
         list(runner.generate([plain], GenerationParams()))
-    with pytest.raises(ValueError, match="option_score is one of sum, per_token, per_character"):
+    with pytest.raises(ValueError, match="option_score must be one of sum, per_token, per_cha"):
         MultipleChoiceRunner(runner, option_score="best")
     assert plain.key != plain.model_copy(update={"options": (" b", " c")}).key
     with pytest.raises(ValidationError, match="no option twice"):

@@ -130,8 +130,8 @@ WITHOUT = ":1: a sample without log-likelihoods; .*score generated texts with `r
             {"request_id": "q", "log_probability": "x"},
             r":1: 'x' is not a log-probability, which is",
         ),
-        ({"request_id": "q", "log_probability": 0.5}, r":1: .*a log-probability is at most 0, got"),
-        ({"request_id": "q", "log_probability": "nan"}, r":1: .*is at most 0, got nan"),
+        ({"request_id": "q", "log_probability": 0.5}, r":1: .*must be at most 0, got"),
+        ({"request_id": "q", "log_probability": "nan"}, r":1: .*must be at most 0, got nan"),
         (
             {"request_id": "q", "log_probabilities": [-1.0, -2.0]},
             ":1: .*one log-probability, the sum",
@@ -154,7 +154,7 @@ def test_contradictory_rows_raise_an_error(tmp_path):
     assert StoredScores(path).fingerprint()["n_scores"] == 1
 
     with pytest.raises(
-        RecordError, match=r":2: another log-probability .* than that of .*:1; keep"
+        RecordError, match=r":2: the log-probability .* differs from that at .*:1; keep"
     ):
         StoredScores(rows_file(tmp_path / "s.jsonl", row, {**row, "log_probability": -2.0}))
 

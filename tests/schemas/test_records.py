@@ -40,15 +40,15 @@ JUDGED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x
 
 test_records_refuse_fields_that_contradict_each_other = refusals(
     lambda record, fields: record(**fields),
-    (Prompt, {"id": "a"}, "exactly one of them"),
-    (Prompt, {"id": "a", "text": "Who?", "messages": TURNS}, "exactly one of them"),
+    (Prompt, {"id": "a"}, "and not both"),
+    (Prompt, {"id": "a", "text": "Who?", "messages": TURNS}, "and not both"),
     (Prompt, {"id": "a", "messages": ()}, "at least one message"),
-    (Generation, {"prompt_id": "a", "text": None}, "`text` is None exactly when"),
-    (Generation, ASKED | {"text": None, "finish_reason": "error"}, "`error` gives the reason i"),
+    (Generation, {"prompt_id": "a", "text": None}, "`text` must be None exactly if"),
+    (Generation, ASKED | {"text": None, "finish_reason": "error"}, "`error` must be the reason"),
     (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
     (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),
-    (Verdict, {**JUDGED, "correct": None}, "exactly when `correct` is None"),
-    (Verdict, {**JUDGED, "correct": True, "reason": "why"}, "exactly when `correct` is"),
+    (Verdict, {**JUDGED, "correct": None}, "exactly if `correct` is None"),
+    (Verdict, {**JUDGED, "correct": True, "reason": "why"}, "exactly if `correct` is"),
     error=ValidationError,
 )
 
