@@ -146,7 +146,7 @@ class Generation(Record):
         """Raise an error for a missing answer without a reason."""
         if (self.text is None) != (self.finish_reason in NO_ANSWER_REASONS):
             raise ValueError(
-                f"`text` must be None exactly if it ends by {' or '.join(NO_ANSWER_REASONS)}"
+                f"`text` must be None exactly for `finish_reason` {' or '.join(NO_ANSWER_REASONS)}"
             )
         if (self.error is None) != (self.text is not None):
             raise ValueError("`error` must be the reason if `text` is None, and else None")

@@ -167,7 +167,7 @@ def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, 
     assert ran.read_manifest().decoding["answers"]["reasoning_tags"] == ["{musing}", "{done}"]
     with pytest.raises(RunError, match="reasoning_tags"):
         imported(data, predictions, tmp_path / "stored")
-    with pytest.raises(ValueError, match="reasoning_tags holds pairs"):
+    with pytest.raises(ValueError, match="reasoning_tags must contain pairs"):
         RedirectQASettings(reasoning_tags=("<musing>",))
 
 

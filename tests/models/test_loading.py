@@ -81,10 +81,12 @@ def test_error_names_a_missing_model(name, message):
 def test_error_names_an_incomplete_folder(tmp_path):
     with pytest.raises(RunnerError, match="is a model folder, which has no revisions"):
         find_model(tmp_path, "main")
-    with pytest.raises(SourceNotFoundError, match=r"holds no config\.json, so it is not a model"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"contains no config\.json, so it is not a model"
+    ):
         find_model(tmp_path, None)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(SourceNotFoundError, match=r"a model but no tokenizer \(looked for to"):
+    with pytest.raises(SourceNotFoundError, match=r"a model but no tokenizer \(none of to"):
         find_model(tmp_path, None)
 
 

@@ -117,7 +117,7 @@ def test_further_tags_are_added_to_the_known_ones():
     assert split_reasoning("{musing}a{done}b", tags=tags).answer == "b"
     assert split_reasoning("<think>a</think>b", tags=tags).answer == "b"
     assert split_reasoning("{musing}a{done}b").answer == "{musing}a{done}b"
-    with pytest.raises(ValueError, match="reasoning_tags holds pairs"):
+    with pytest.raises(ValueError, match="reasoning_tags must contain pairs"):
         reasoning_tags(("{musing}",))
     with pytest.raises(ValueError, match="an opening and a closing tag"):
         GenerationParams(reasoning_tags=("{musing}",))

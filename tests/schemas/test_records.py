@@ -43,7 +43,7 @@ test_records_refuse_fields_that_contradict_each_other = refusals(
     (Prompt, {"id": "a"}, "and not both"),
     (Prompt, {"id": "a", "text": "Who?", "messages": TURNS}, "and not both"),
     (Prompt, {"id": "a", "messages": ()}, "at least one message"),
-    (Generation, {"prompt_id": "a", "text": None}, "`text` must be None exactly if"),
+    (Generation, {"prompt_id": "a", "text": None}, "`text` must be None exactly for"),
     (Generation, ASKED | {"text": None, "finish_reason": "error"}, "`error` must be the reason"),
     (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
     (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),
