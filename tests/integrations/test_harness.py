@@ -319,7 +319,7 @@ def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, mon
     assert 0 < numbers["order_disagreement_low"] < numbers["order_disagreement"] < 1
     # A sample contains its labels once under each number, not all of them.
     long = next(sample for sample in samples if sample["doc"]["question"] is None)
-    assert re.fullmatch(r"\d of 5 right", long["accuracy_slot_1"])
+    assert re.fullmatch(r"\d of 5 correct", long["accuracy_slot_1"])
 
 
 def test_topic_that_a_limit_makes_incomplete_is_excluded_and_reported(slaq, monkeypatch):
