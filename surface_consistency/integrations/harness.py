@@ -343,6 +343,6 @@ def _turns(prompt: Prompt, as_turns: bool) -> list[dict[str, str]]:
 
 
 def _mean(items: Sequence[float | None]) -> float:
-    """Return the mean of the scored values; NaN if there are none."""
+    """Return the mean of the scored values; NaN without any."""
     known = [item for item in items if item is not None]
     return sum(known) / len(known) if known else float("nan")

@@ -152,7 +152,7 @@ class PairedTask:
             The task.
 
         Raises:
-            PluginError: If there is no such study.
+            PluginError: If the study does not exist.
             ValueError: If an option is unknown (the message names the nearest) or invalid.
             DataError: If the data cannot be read.
         """

@@ -64,7 +64,7 @@ class TopicQuestions:
         topic: Name of their topic, whose words do not distinguish the questions.
 
     Raises:
-        ValueError: If there are no questions.
+        ValueError: If `questions` is empty.
     """
 
     def __init__(self, questions: Sequence[str], *, topic: str = "") -> None:
@@ -85,7 +85,7 @@ class TopicQuestions:
         """Return whether a question has content words that the topic and most others lack.
 
         Args:
-            index: Place of the question, from 0.
+            index: Index of the question, from 0.
 
         Returns:
             True if it has. Otherwise its clauses cannot be identified.
@@ -103,10 +103,10 @@ class TopicQuestions:
             words that the topic and most of the other questions lack; 0.0 if it has none.
 
         Examples:
-            >>> asked = TopicQuestions(
+            >>> questions = TopicQuestions(
             ...     ["Who discovered Titan?", "Which spacecraft orbited Saturn?"], topic="Saturn"
             ... )
-            >>> asked.coverage("Titan was discovered by NASA's Cassini.")
+            >>> questions.coverage("Titan was discovered by NASA's Cassini.")
             (1.0, 0.0)
         """
         stems = _stems(text)
@@ -153,19 +153,19 @@ class LongAnswer:
         another question: with a coverage of at least 2/3 of that one, and of 0 of this one.
 
         Args:
-            index: Place of the question among the questions, from 0.
+            index: Index of the question, from 0.
             slot: Number of the question in the query, from 1; None if the query has no numbers.
 
         Returns:
             Parts of the text; empty if no part answers the question.
 
         Examples:
-            >>> asked = TopicQuestions(
+            >>> questions = TopicQuestions(
             ...     ["Who discovered Titan?", "Which spacecraft orbited Saturn?"], topic="Saturn"
             ... )
-            >>> LongAnswer("Titan was discovered by Cassini.", asked).parts(1)
+            >>> LongAnswer("Titan was discovered by Cassini.", questions).parts(1)
             ()
-            >>> LongAnswer("1. Huygens\n2. Cassini", asked).parts(1, slot=2)
+            >>> LongAnswer("1. Huygens\n2. Cassini", questions).parts(1, slot=2)
             ('Cassini',)
         """
         if self._items is not None and slot is not None and slot <= len(self._items):

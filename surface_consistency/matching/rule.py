@@ -120,7 +120,7 @@ class Rule(ABC, Generic[PreparedT]):
 
         Raises:
             TypeError: If `prediction` or a reference is not a string.
-            ValueError: If there are no references, or one of them is blank.
+            ValueError: If `references` is empty, or one of them is blank.
         """
         if not isinstance(prediction, str):
             raise TypeError(

@@ -82,7 +82,7 @@ class PromptEncoder:
         """Render a conversation with the model's chat template.
 
         Raises:
-            RunnerError: If there is no template, or it rejects the conversation; names the prompt.
+            RunnerError: If the template is missing or rejects the conversation; names the prompt.
         """
         from jinja2 import TemplateError
 

@@ -128,7 +128,7 @@ def contact_of(spec: str, options: Mapping[str, object]) -> str | None:
         What the function `contacts` of the factory returns for the options; None without one.
 
     Raises:
-        RunnerError: If there is no such runner.
+        RunnerError: If the runner does not exist.
     """
     describe = getattr(_RUNNERS.load(spec), "contacts", None)
     return None if describe is None else str(describe(**options))
@@ -142,7 +142,7 @@ def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
         options: Keyword arguments of the factory, without the model.
 
     Raises:
-        RunnerError: If there is no such runner, or it does not accept these options.
+        RunnerError: If the runner does not exist, or it does not accept these options.
         ValueError: If the runner has a function `check_options` that rejects a value.
         MissingDependencyError: If a library that the options need is not installed.
 

@@ -60,7 +60,7 @@ def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
         The location of its files.
 
     Raises:
-        SourceNotFoundError: If there is no such revision; the message names the available ones.
+        SourceNotFoundError: If the revision does not exist; the message names the available ones.
         RunnerError: If the folder is a model itself, which has no revisions.
     """
     if not is_hub_cache(folder):
@@ -128,8 +128,8 @@ def check_complete(folder: Path, label: str) -> None:
         label: Its name, for the message.
 
     Raises:
-        SourceNotFoundError: If weight files are missing or truncated, or there are none; the
-            message contains the remedy.
+        SourceNotFoundError: If weight files are truncated, or some or all are missing; the message
+            contains the remedy.
     """
     files = weight_files(folder)
     wanted = set(files)

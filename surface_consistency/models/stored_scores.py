@@ -48,7 +48,7 @@ class StoredScores(Runner):
         scores: The file.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
+        SourceNotFoundError: If the file does not exist.
         DataError: If the kind of file is unknown or it contains no rows.
         RecordError: If a row is invalid, or contradicts another row; the message names the line.
     """

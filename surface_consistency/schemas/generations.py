@@ -107,12 +107,12 @@ class Generation(Record):
     """Identifier of the prompt."""
 
     text: _Writable | None
-    """The answer: the output after the prompt, uncut, without reasoning; None if there is none, for
+    """The answer: the output after the prompt, uncut, without reasoning; None if it is missing, for
     the reason in `finish_reason`. Lone surrogates, which UTF-8 cannot encode, are replaced by
     "?"."""
 
     reasoning: _Writable | None = None
-    """Reasoning before the answer, surrogates replaced as in `text`; None if there is none, or if
+    """Reasoning before the answer, surrogates replaced as in `text`; None if it is absent, or if
     it was not separated from the answer."""
 
     reasoning_source: str | None = None

@@ -79,7 +79,7 @@ def read_jsonl(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
         The records in the order of the file.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
+        SourceNotFoundError: If the file does not exist.
         RecordError: If a line is not such a record; the message names file, line, field and value.
     """
     file = Path(path)

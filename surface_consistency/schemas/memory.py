@@ -53,7 +53,7 @@ class AuditPrompt(Record):
 
     base_fact: str | None = None
     """The fact before renaming that this one states or was made from, as "subject | relation"; None
-    if it is unknown or there is none."""
+    if it is unknown or absent."""
 
 
 class LookupQuery(Record):
