@@ -102,7 +102,7 @@ def test_a_truncated_or_missing_file_cannot_be_loaded(folder):
 
     with pytest.raises(RunnerError, match=r"tokenizer of tiny cannot .* in a complete GGUF file$"):
         TransformersRunner(folder / "tiny.gguf")
-    with pytest.raises(SourceNotFoundError, match=r"holds no no\.gguf; see the name of the file"):
+    with pytest.raises(SourceNotFoundError, match=r"contains no no\.gguf; check the file name"):
         find_model(folder, None, "no.gguf")
 
 

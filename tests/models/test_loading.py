@@ -31,7 +31,7 @@ GATED = (
         (errors.GatedRepoError, RunnerError, GATED),
         (errors.RepositoryNotFoundError, SourceNotFoundError, r"^no model meta/x on the hub, or"),
         (errors.RevisionNotFoundError, SourceNotFoundError, r"^meta/x has no revision 'v9'; see"),
-        (errors.EntryNotFoundError, SourceNotFoundError, r"^meta/x at revision 'v9' holds no conf"),
+        (errors.EntryNotFoundError, SourceNotFoundError, r"^meta/x at revision 'v9' contains no c"),
         (errors.LocalEntryNotFoundError, SourceNotFoundError, "not in the local cache and the hub"),
         (errors.HfHubHTTPError, RunnerError, r"^meta/x at revision 'v9': the hub rejected"),
     ],

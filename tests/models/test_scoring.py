@@ -182,7 +182,7 @@ def test_errors_name_the_request_and_the_remedy(tiny_models):
 
     for own, message, request in (
         (runner, r"no begin token .* request 'r'.*bos=\"eos\"", {"continuation": "a text"}),
-        (runner, r"request 'r' has .* reads 512: shorten", {"context": "Q: " * 600}),
+        (runner, r"request 'r' has .* accepts 512: shorten", {"context": "Q: " * 600}),
         (broken, r"for request 'r' are NaN", {"context": "Q:"}),
         (slow, r"save it as a fast tokenizer", {"context": "a"}),
     ):

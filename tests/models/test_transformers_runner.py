@@ -287,8 +287,8 @@ def test_prompts_longer_than_the_context_raise_an_error_before_any_work(neox, sh
 
     with pytest.raises(
         RunnerError,
-        match=rf"prompt 'longer' has {n_tokens} tokens; gpt_neox takes 500 \(512 minus 12 new ones"
-        r"\)\. 2 of 3 prompts are too long: use fewer shots if the study has them, or use a model",
+        match=rf"prompt 'longer' has {n_tokens} tokens; gpt_neox accepts 500 \(512 minus 12 new"
+        r" ones\)\. 2 of 3 prompts are too long: use fewer shots if the study has them, or use a",
     ):
         neox.plan([shot_prompts[0], long, longer], PARAMS)
     # A prompt that allows fewer new tokens, such as in SLAQ, is run with that number.
@@ -401,7 +401,7 @@ def test_conversations_need_a_template_that_accepts_them(neox, tiny_models, tmp_
         with_template(tiny_models("gpt_neox"), tmp_path / "m"), device="cpu"
     )
 
-    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; ask"):
+    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; omi"):
         list(neox.generate([chat("hey")], PARAMS))
     with pytest.raises(RunnerError, match="template of m rejects prompt 'chat': no system; change"):
         list(runner.generate([chat("Be brief.", role="system")], PARAMS))

@@ -517,7 +517,7 @@ def test_a_key_that_is_invalid_in_a_header_is_rejected_and_not_printed(monkeypat
     monkeypatch.setenv("MY_KEY", f"{KEY} \x01 more")
     made = OpenAICompatibleRunner("m", base_url="http://localhost:1/v1", api_key_env="MY_KEY")
 
-    with pytest.raises(RunnerError, match="MY_KEY holds spaces") as raised:
+    with pytest.raises(RunnerError, match="MY_KEY contains spaces") as raised:
         list(made.generate(prompts(1), PARAMS))
 
     assert KEY not in f"{raised.value} {json.dumps(made.fingerprint())}"
