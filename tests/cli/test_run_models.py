@@ -89,7 +89,7 @@ def test_a_failure_stops_no_other_model(home, capsys):
     assert "report: runs/report.html" in told.out
     assert "error: runs/bad: bad has no weights; name another model" in told.err
     assert (
-        "error: runs/odd: runner 'models_runner:Named' cannot be made: ZeroDivisionError: odd"
+        "error: runs/odd: runner 'models_runner:Named' cannot be created: ZeroDivisionError: odd"
         in told.err
     )
     assert pd.read_csv(home / "runs" / "tables" / "overall.csv")["model"].tolist() == ["a"]
