@@ -300,7 +300,7 @@ def test_a_tokenizer_without_offsets_is_refused(slaq_run, weights, tmp_path, mon
 
     monkeypatch.setattr(PreTrainedTokenizerFast, "is_fast", False)
 
-    with pytest.raises(RunnerError, match="does not return the characters of its tokens"):
+    with pytest.raises(RunnerError, match="does not tell which characters its tokens cover"):
         analyse(slaq_run, model=(str(weights),), store=tmp_path)
 
 
