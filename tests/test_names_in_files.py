@@ -141,7 +141,7 @@ def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, 
 
     [told] = caplog.messages
     assert told.startswith(f"{folder.resolve() / 'scoring.json'}: settings.rule: matching rule '")
-    assert told.endswith("token_f1 is taken instead")
+    assert told.endswith("token_f1 is used instead")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""Inside other tools: lm-evaluation-harness and inspect_ai.
+"""Integrations with other tools: lm-evaluation-harness and inspect_ai.
 
-Every integration lays a study out as a `PairedTask` and hands the tool what it asks for; prompts,
-judgement and numbers are those of the study. Importing this package loads none of the tools.
+Every integration presents a study as a `PairedTask`; prompts, scores and metrics are those of the
+study. Importing this package does not import any of the tools.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""The tools that integrations need: installed at all, and in a version that they were made for."""
+"""Checks that a tool that an integration needs is installed in a supported version."""
 
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
@@ -12,16 +12,16 @@ _PACKAGE: Final = "surface-consistency"
 
 
 def check_tool(feature: str, tool: str, extra: str) -> None:
-    """Make sure that a tool is installed in a version that this package's extra allows.
+    """Check that a tool is installed in a version that this package's extra allows.
 
     Args:
-        feature: What the user asked for.
+        feature: Name of the feature that needs the tool, for the message.
         tool: Name of the distribution, such as "lm-eval".
-        extra: The extra that installs it, whose bounds count.
+        extra: The extra that installs it; its version bounds are checked.
 
     Raises:
         MissingDependencyError: If it is not installed.
-        MissingDependencyError: If its version is outside the bounds; names both.
+        MissingDependencyError: If its version is outside the bounds; the message contains both.
     """
     try:
         installed = version(tool)
@@ -30,7 +30,7 @@ def check_tool(feature: str, tool: str, extra: str) -> None:
     try:
         bounds = requires(_PACKAGE) or ()
     except PackageNotFoundError:
-        # A source tree that is not installed tells none.
+        # A source tree that is not installed has no metadata.
         bounds = ()
     for line in bounds:
         needed = Requirement(line)

@@ -60,7 +60,7 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
 
 
 def _check_labels(name: str, values: Sequence[object]) -> None:
-    """Refuse labels that are neither text nor integers, or of both types."""
+    """Raise an error for labels that are neither text nor integers, or of both types."""
     examples: dict[str, object] = {}
     for value in values:
         is_integer = isinstance(value, Integral) and not isinstance(value, bool)

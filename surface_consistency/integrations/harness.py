@@ -1,8 +1,8 @@
-"""lm-evaluation-harness: the studies as its tasks, and its command line with their path set.
+"""lm-evaluation-harness: the studies as its tasks, and its command line with their path.
 
-The harness finds tasks in its own folder and under `--include_path` alone, takes demonstrations
-from a sampler of its own and gives no standard error to aggregations it does not know. So the task
-files of this package name a class, which takes prompts, verdicts and intervals from a `PairedTask`.
+The harness finds tasks only in its own folder and under `--include_path`, takes demonstrations from
+its own sampler, and computes no standard error for unknown aggregations. Therefore the task files
+of this package name a class, which takes prompts, labels and intervals from a `PairedTask`.
 """
 
 import math
@@ -28,7 +28,7 @@ def lm_eval_path() -> Path:
     """Return the folder of the task files, for the harness' `--include_path`.
 
     Returns:
-        The folder, within the installed package.
+        The folder within the installed package.
 
     Raises:
         MissingDependencyError: If lm-evaluation-harness is not installed.
@@ -39,10 +39,10 @@ def lm_eval_path() -> Path:
 
 
 def run_lm_eval(arguments: Sequence[str]) -> int:
-    """Run the harness' own command line with the path of our tasks.
+    """Run the command line of the harness with the path of this package's tasks.
 
     Args:
-        arguments: What would follow `lm_eval`, such as ["run", "--tasks", "redirectqa"].
+        arguments: Arguments of `lm_eval`, such as ["run", "--tasks", "redirectqa"].
 
     Returns:
         Its exit code.
@@ -50,14 +50,14 @@ def run_lm_eval(arguments: Sequence[str]) -> int:
     Raises:
         MissingDependencyError: As `lm_eval_path` does.
         MissingDependencyError: As `lm_eval_path` does.
-        ValueError: If the arguments hold a path of their own.
+        ValueError: If the arguments contain `--include_path`.
     """
     given = [*arguments]
     path = str(lm_eval_path())
     if any(word.partition("=")[0] == "--include_path" for word in given):
         raise ValueError(
-            "--include_path is set by this command, and the harness takes one; for tasks of your "
-            'own run `lm_eval run --include_path FOLDER`, with links to the files of "$('
+            "--include_path is set by this command, and the harness accepts one path; for your own "
+            'tasks run `lm_eval run --include_path FOLDER`, with links to the files of "$('
             'surface-consistency lm-eval-path)" in FOLDER'
         )
     import lm_eval.utils
@@ -86,7 +86,7 @@ def _table(
     column: str = "results",
     **given: object,
 ) -> str:
-    """Set the harness' table, consistency first, which it would sort by name."""
+    """Format the table of the harness with consistency first, not sorted by name."""
     rows, better, notes = dict(results[column]), dict(results.get("higher_is_better", {})), []
     for task, numbers in rows.items():
         if "consistency,none" not in numbers:
@@ -108,10 +108,10 @@ def _table(
         if is_hardly_right(row):
             shown = ", ".join(f"{name} {rate:.4f}" for name, rate in [*rates.items()][:2])
             notes.append(
-                f"{task}: the model is hardly ever right ({shown}), so that its verdicts agree by "
-                "being wrong twice: consistency says little of it"
+                f"{task}: the model is almost never correct ({shown}), so its labels agree mostly "
+                "because both are incorrect: consistency is not informative"
             )
-    # lm-eval 0.4.12 cannot do without the number of shots.
+    # lm-eval 0.4.12 requires the number of shots.
     shown_results = {"n-shot": {}, **results, column: rows, "higher_is_better": better}
     table = make_table(shown_results, column, **given)
     return "\n".join([table, *notes])
@@ -119,16 +119,15 @@ def _table(
 
 @cache
 def task_class() -> type[Any]:
-    """Return the class of our task files.
+    """Return the class that the task files of this package name.
 
-    A task file names `study`; and `options`, fields of the study's source, settings and scoring
-    records by name, and `intervals`, whether the bounds of each number are numbers too. Under
-    `metadata`, which the harness' `--metadata` sets, a mapping under the study's name is laid over
-    the options.
+    A task file contains the key `study`; and `options`, fields of the study's source, settings and
+    scoring records by name, with `intervals`, which adds the bounds of each number. A mapping under
+    the study's name in `metadata`, which `--metadata` of the harness sets, overrides the options.
 
     Returns:
-        The class, made of the harness' own; to be called with `config`, the task file. It raises
-        ValueError if a key or an option is unknown, DataError if the data cannot be read.
+        The class, a subclass of the harness' `Task`, to be called with `config`, the task file. It
+        raises ValueError if a key or an option is unknown, DataError if the data cannot be read.
 
     Raises:
         MissingDependencyError: As `lm_eval_path` does.
@@ -140,7 +139,7 @@ def task_class() -> type[Any]:
     from lm_eval.filters import build_filter_ensemble
 
     class HarnessTask(Task):  # type: ignore[misc]
-        """A study as a task: its documents, prompts, verdicts and numbers are the study's."""
+        """A study as a task: its documents, prompts, labels and numbers are those of the study."""
 
         def __init__(self, config: Mapping[str, Any]) -> None:
             self._paired, has_intervals = _load(config)
@@ -151,7 +150,7 @@ def task_class() -> type[Any]:
                 if has_intervals or not name.endswith(("_low", "_high"))
             ]
             self._targets = paired.targets.groupby("prompt_id")["target_id"].agg(list).to_dict()
-            self._judged: dict[tuple[str, str | None], list[list[Any]]] = {}
+            self._labels: dict[tuple[str, str | None], list[list[Any]]] = {}
             first = paired.prompt(paired.documents[0].id, chat=False)
             self._is_choice = first.options is not None
             self.OUTPUT_TYPE = "multiple_choice" if self._is_choice else "generate_until"
@@ -167,7 +166,7 @@ def task_class() -> type[Any]:
                 metadata=metadata,
             )
             if not self._is_choice:
-                # What all documents share; `--gen_kwargs` is laid over it, and over the rest.
+                # Values that all documents share; `--gen_kwargs` overrides these and the others.
                 self._config.generation_kwargs = _shared(
                     [self._decoding(document.id, chat=False) for document in paired.documents]
                 )
@@ -249,7 +248,7 @@ def task_class() -> type[Any]:
                     instance.doc["id"]: instance.filtered_resps["none"]
                     for instance in self.instances
                 }
-                self._judge(replies)
+                self._score(replies)
             return done
 
         def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
@@ -260,13 +259,13 @@ def task_class() -> type[Any]:
             else:
                 reply = results[0]
             if reply is None:
-                self._judged[doc["id"], reply] = [[name, None] for name in self._targets[doc["id"]]]
-            elif (doc["id"], reply) not in self._judged:
-                self._judge({doc["id"]: reply})
-            verdicts = self._judged[doc["id"], reply]
+                self._labels[doc["id"], reply] = [[name, None] for name in self._targets[doc["id"]]]
+            elif (doc["id"], reply) not in self._labels:
+                self._score({doc["id"]: reply})
+            verdicts = self._labels[doc["id"], reply]
             known = [verdict for _, verdict in verdicts if verdict is not None]
-            share = sum(known) / len(known) if known else None
-            return {"acc": share} | dict.fromkeys(self._names, _Verdicts.of(verdicts))
+            proportion = sum(known) / len(known) if known else None
+            return {"acc": proportion} | dict.fromkeys(self._names, _Verdicts.of(verdicts))
 
         def aggregation(self) -> dict[str, Callable[[Sequence[Any]], float]]:
             of_pairs = {name: partial(self._number, name) for name in self._names}
@@ -279,10 +278,10 @@ def task_class() -> type[Any]:
             verdicts = {target: verdict for item in items for target, verdict in item.verdicts}
             return self._paired.numbers(verdicts)[name]
 
-        def _judge(self, replies: Mapping[str, str]) -> None:
+        def _score(self, replies: Mapping[str, str]) -> None:
             verdicts = to_verdicts(self._paired.judge(replies))
             for document, reply in replies.items():
-                self._judged[document, reply] = [
+                self._labels[document, reply] = [
                     [target, verdicts[target]] for target in self._targets[document]
                 ]
 
@@ -290,23 +289,23 @@ def task_class() -> type[Any]:
 
 
 class _Verdicts(str):
-    """The verdicts on a document, which samples show under every number by their count alone."""
+    """The labels of a document, which samples show under every number only as their count."""
 
     verdicts: Sequence[Sequence[Any]]
 
     @classmethod
     def of(cls, verdicts: Sequence[Sequence[Any]]) -> "_Verdicts":
-        """Write verdicts, pairs of target id and verdict, as a count."""
+        """Create the text from labels, pairs of target id and label."""
         known = [verdict for _, verdict in verdicts if verdict is not None]
         n_lacking = len(verdicts) - len(known)
-        lacking = f", {n_lacking} not judged" if n_lacking else ""
-        made = cls(f"{sum(known)} of {len(verdicts)} right{lacking}")
+        lacking = f", {n_lacking} unscored" if n_lacking else ""
+        made = cls(f"{sum(known)} of {len(verdicts)} correct{lacking}")
         made.verdicts = verdicts
         return made
 
 
 def _load(config: Mapping[str, Any]) -> tuple[PairedTask, bool]:
-    """Load the study that a task file names, and tell whether bounds are shown."""
+    """Load the study that a task file names, and return whether bounds are included."""
     foreign = [name for name in config if name not in _KEYS]
     if foreign:
         raise ValueError(
@@ -326,7 +325,7 @@ def _load(config: Mapping[str, Any]) -> tuple[PairedTask, bool]:
 
 
 def _shared(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Keep what is equal in all parts."""
+    """Return the values that are equal in all parts."""
     return {
         name: value
         for name, value in parts[0].items()
@@ -335,7 +334,7 @@ def _shared(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _turns(prompt: Prompt, as_turns: bool) -> list[dict[str, str]]:
-    """Write a conversation as the harness has it, its demonstrations in one turn unless asked."""
+    """Return a conversation as in the harness: demonstrations in one turn, unless `as_turns`."""
     turns = [{"role": turn.role, "content": turn.content} for turn in prompt.messages or ()]
     if as_turns or len(turns) == 1:
         return turns
@@ -345,6 +344,6 @@ def _turns(prompt: Prompt, as_turns: bool) -> list[dict[str, str]]:
 
 
 def _mean(items: Sequence[float | None]) -> float:
-    """Take the mean of what could be judged; NaN of nothing."""
+    """Return the mean of the scored values; NaN without any."""
     known = [item for item in items if item is not None]
     return sum(known) / len(known) if known else float("nan")

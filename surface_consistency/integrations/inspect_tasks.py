@@ -1,7 +1,7 @@
-"""inspect_ai: the studies as tasks, their judgement as a scorer, their numbers as a metric.
+"""inspect_ai: the studies as tasks, their scoring as a scorer, their metrics as a metric.
 
-The tool finds them by this package's entry point of the group `inspect_ai`; what is registered is
-made on first use, so that this module can be imported without the tool.
+The tool finds them by this package's entry point of the group `inspect_ai`. They are created on
+first use, so that this module can be imported without the tool.
 """
 
 import json
@@ -27,7 +27,7 @@ def register() -> dict[str, Any]:
     """Register tasks, scorers and metrics with inspect_ai.
 
     Returns:
-        All that was registered, by name: the tasks redirectqa, slaq and forms, their scorer
+        All registered objects by name: the tasks redirectqa, slaq and forms, their scorer
         paired_verdicts and metric paired_numbers, and those of `inspect_scorers`.
 
     Raises:
@@ -53,7 +53,7 @@ def register() -> dict[str, Any]:
 
     @metric
     def paired_numbers(study: str = "redirectqa", options: str = "{}") -> Metric:
-        """Compute what the pairs tell, with intervals over clusters; see `PairedTask.numbers`."""
+        """Compute the metrics of pairs with clustered intervals; see `PairedTask.numbers`."""
 
         def compute(scores: list[SampleScore]) -> dict[str, float]:
             verdicts = {
@@ -62,7 +62,7 @@ def register() -> dict[str, Any]:
                 for target, verdict in ((score.score.metadata or {}).get(_VERDICTS) or {}).items()
             }
             with warnings.catch_warnings():
-                # The tool computes metrics again and again while answers come in, and shows n_cut.
+                # The tool computes metrics repeatedly while answers arrive, and shows n_cut.
                 warnings.simplefilter("ignore", SurfaceConsistencyWarning)
                 return _task(study, options).numbers(verdicts)
 
@@ -70,7 +70,7 @@ def register() -> dict[str, Any]:
 
     @scorer(metrics=[accuracy(), stderr(cluster="cluster")])
     def paired_verdicts(study: str = "redirectqa", options: str = "{}") -> Scorer:
-        """Judge answers as the study does."""
+        """Score answers as the study does."""
 
         async def score(state: TaskState, target: Target) -> Score:
             document, reply = str(state.sample_id), state.output.completion
@@ -86,7 +86,7 @@ def register() -> dict[str, Any]:
 
     @solver
     def answer_within() -> Solver:
-        """Let the model answer within the length that the study allows the prompt."""
+        """Generate an answer within the maximum length of the prompt."""
 
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             return await generate(state, max_tokens=state.metadata["max_tokens"])
@@ -94,14 +94,14 @@ def register() -> dict[str, Any]:
         return solve
 
     def make(study: str, options: Mapping[str, object]) -> Task:
-        """Lay a study out as a task."""
+        """Create the task of a study."""
         written = json.dumps(dict(options), sort_keys=True)
         paired = _task(study, written)
         first = paired.documents[0].id
         if paired.prompt(first).options is not None:
             raise ValueError(
-                "read=multiple-choice takes the probabilities of options, which inspect_ai does not"
-                " ask for; leave `read` out, or take lm-evaluation-harness or `surface-consistency "
+                "read=multiple-choice needs the probabilities of options, which inspect_ai does not"
+                " return; omit `read`, or use lm-evaluation-harness or `surface-consistency "
                 f"run {study}`"
             )
         stop = list(paired.params(first).stop)
@@ -114,20 +114,20 @@ def register() -> dict[str, Any]:
             config=GenerateConfig(**_greedy(), stop_seqs=stop or None),
         )
 
-    # inspect_ai 0.3.200 lets any option through where they are called `kwargs`, and only there.
+    # inspect_ai 0.3.200 accepts any option only if the parameter is called `kwargs`.
     @task
     def redirectqa(**kwargs: object) -> Task:
-        """Ask the same fact under its article's title and under redirects to it."""
+        """Query the same fact by the title of its article and by redirects to it."""
         return make("redirectqa", {"chat": True} | kwargs)
 
     @task
     def slaq(**kwargs: object) -> Task:
-        """Ask the same fact alone and as one of five in a long query."""
+        """Query the same fact alone and as one of five in a long query."""
         return make("slaq", kwargs)
 
     @task
     def forms(**kwargs: object) -> Task:
-        """Ask items of one's own, `source`, in any number of forms."""
+        """Query your own items, `source`, in any number of forms."""
         return make("forms", {"chat": True} | kwargs)
 
     return {
@@ -141,7 +141,7 @@ def register() -> dict[str, Any]:
 
 
 def __getattr__(name: str) -> dict[str, Any]:
-    """Register when the entry point is loaded, which names `registered`."""
+    """Register everything when the entry point, which names `registered`, is loaded."""
     if name != "registered":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return register()
@@ -149,21 +149,21 @@ def __getattr__(name: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _task(study: str, options: str) -> PairedTask:
-    """Lay a study out, once for the task, its scorer and its metric."""
+    """Load a study, once for the task, its scorer and its metric."""
     return PairedTask.load(study, json.loads(options), tool="inspect_ai")
 
 
 def _greedy() -> dict[str, Any]:
-    """Ask for the likeliest answer, as the provider of the model that is evaluated takes it."""
+    """Return the options of greedy decoding for the provider of the evaluated model."""
     from inspect_ai.model import get_model
 
-    # transformers refuses a temperature of 0; the likeliest token alone is the same.
+    # transformers rejects a temperature of 0; top_k=1 is equivalent.
     api = type(get_model().api).__name__
     return {"top_k": 1} if api == "HuggingFaceAPI" else {"temperature": 0.0}
 
 
 def _sample(paired: PairedTask, document: Document) -> "Sample":
-    """Write a document as a sample of the tool."""
+    """Convert a document to a sample of the tool."""
     from inspect_ai.dataset import Sample
     from inspect_ai.model import (
         ChatMessage,

@@ -155,7 +155,7 @@ def register() -> dict[str, Any]:
 
 
 def __getattr__(name: str) -> object:
-    """Make what needs the harness when it is first named."""
+    """Create objects that need the harness on first access."""
     if name not in _METRICS and name != "answer_span":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return register()[name]
@@ -165,7 +165,7 @@ def _metric(name: str, rule: Rule[Any]) -> Callable[..., float]:
     """Make the metric of a rule, which the harness calls with one reference at a time."""
 
     def metric(references: Sequence[str], predictions: Sequence[str], **options: object) -> float:
-        # The harness hides a TypeError, so that nothing here raises one.
+        # The harness suppresses a TypeError, so this function does not raise one.
         if options:
             raise ValueError(f"the metric {name} has no option {shown(min(options))}; remove it")
         [reference], [prediction] = references, predictions
@@ -184,7 +184,7 @@ def _metric(name: str, rule: Rule[Any]) -> Callable[..., float]:
 
 
 def _checked(items: Sequence[Any]) -> Sequence[FormScore]:
-    """Refuse documents that have another value than an item, a form and a score."""
+    """Raise an error for a document whose value is not an item, a form and a score."""
     for value in items:
         if not isinstance(value, tuple | list) or len(value) != 3:
             raise DataError(
@@ -195,7 +195,7 @@ def _checked(items: Sequence[Any]) -> Sequence[FormScore]:
 
 
 def _rate(items: Sequence[FormScore], name: str) -> float:
-    """Compute a rate over forms, and warn of the items that have no part in it."""
+    """Compute a rate over forms, with a warning about the excluded items."""
     row = form_rates([(item, form, item, score) for item, form, score in _checked(items)])
     if row["n_single"]:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""A study laid out for another tool: what it asks, how a reply is judged, and the numbers."""
+"""A study as a task for another tool: its prompts, the scoring of replies, and the metrics."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.schemas.settings import made_from
 
 Verdicts = Mapping[str, bool | None]
-"""Verdicts by target id: right, wrong, or None where an answer could not be judged."""
+"""Correctness labels by target id: True, False, or None if the answer is unscored."""
 
 _RATES: Final = {
     "consistency": "consistency",
@@ -42,58 +42,58 @@ _RATES: Final = {
     "only_{second}": "positive_flip_rate",
     "signed_alignment": "signed_alignment",
 }
-"""Name of a number to the rate of `metrics.PAIRED_RATES` that it is."""
+"""Name of each number, and its rate in `metrics.PAIRED_RATES`."""
 _ENDS: Final = ("", "_low", "_high")
 
 _Prompts = Mapping[str, tuple[Prompt, GenerationParams]]
-"""Prompts and their decoding by document."""
+"""Prompts and their decoding parameters by document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One prompt of a study, and what is judged of its answer."""
+    """One prompt of a study, and its facts that are scored."""
 
     id: str
     """Identifier of the prompt."""
 
     question: str | None
-    """The question; None where a prompt asks several."""
+    """The question; None if a prompt contains several."""
 
     answers: tuple[str, ...]
-    """Accepted answers of the first fact that the prompt asks."""
+    """Accepted answers of the first fact of the prompt."""
 
     facts: tuple[str, ...]
-    """Facts that the prompt asks."""
+    """Facts of the prompt."""
 
     cluster: str
-    """What intervals take as a whole, such as the subject."""
+    """Cluster of the intervals, such as the subject."""
 
 
 class PairedTask:
-    """A study on its data, for tools that ask prompts one by one and add up numbers at the end.
+    """A study on its data, for tools that send prompts one by one and aggregate numbers at the end.
 
-    Documents come cluster by cluster, so that the first so many of them are whole facts, and the
-    clusters in an order drawn by their names, so that these are a sample of all.
+    Documents are ordered by cluster, so that the first N documents contain complete facts. The
+    order of the clusters is pseudo-random by their names, so that these are a sample of all.
 
     Args:
         study: The study.
-        data: What its `load` returned.
-        settings: How to ask; None for the study's defaults.
-        scoring: How to judge; None for the study's defaults.
-        tool: Who asks, for messages.
-        runner: Who asks, for studies whose prompts depend on what fits a model; None where that is
-            not known.
-        folder: Where a judge that is a model keeps its log; None for a temporary one.
+        data: The data that the study's `load` returned.
+        settings: Settings of the prompts; None for the study's defaults.
+        scoring: Settings of the scoring; None for the study's defaults.
+        tool: Name of the tool that sends the prompts, for messages.
+        runner: The runner, for studies whose prompts depend on the model's context; None if it is
+            unknown.
+        folder: Folder of the log of an LLM judge; None for a temporary one.
 
     Raises:
-        DataError: If nothing is left to ask, or the settings ask for several panels, such as two
-            templates, whose pairs are never pooled.
+        DataError: If no prompts are left, or the settings select several panels, such as two
+            templates, whose pairs are not pooled.
     """
 
     def __init__(
         self,
         study: Study,
-        data: Any,  # noqa: ANN401 - what `Study.load` returned
+        data: Any,  # noqa: ANN401 - returned by `Study.load`
         settings: StudySettings | None = None,
         *,
         scoring: JudgeScoring | None = None,
@@ -105,7 +105,7 @@ class PairedTask:
         self._folder = folder or Path(tempfile.gettempdir(), f"surface-consistency-{uuid4().hex}")
         self._data = data
         self._scoring = scoring or study.records.scoring()
-        self._runner = runner or _Outside(tool)
+        self._runner = runner or _ExternalModel(tool)
         self._plans: dict[tuple[tuple[str, object], ...], tuple[Plan, _Prompts]] = {}
         self.settings = settings or study.records.settings()
         self._plan, _ = self._planned(None, None)
@@ -116,11 +116,11 @@ class PairedTask:
         if facet is not None and self.pairs[facet].nunique() > 1:
             facets = ", ".join(map(repr, self.pairs[facet].unique()))
             raise DataError(
-                f"these settings ask under {facet} {facets}, whose pairs are never pooled; "
-                "ask each in a task of its own"
+                f"these settings select {facet} {facets}, whose pairs are not pooled; "
+                "use a separate task for each"
             )
         self.cluster = next(iter(study.design.clusters))
-        """Column of what intervals take as a whole."""
+        """Column of the clusters of intervals."""
         self._last: tuple[dict[str, bool | None], dict[str, float]] | None = None
 
     @classmethod
@@ -129,7 +129,7 @@ class PairedTask:
         study: str | Study,
         options: Mapping[str, object] = MappingProxyType({}),
         *,
-        data: Any = None,  # noqa: ANN401 - what `Study.load` returned, or a source
+        data: Any = None,  # noqa: ANN401 - returned by `Study.load`, or a source
         defaults: Mapping[str, object] = MappingProxyType({}),
         tool: str = "another tool",
         runner: Runner | None = None,
@@ -141,9 +141,9 @@ class PairedTask:
             study: The study, or its name as for `find_study`.
             options: Fields of the study's source, settings and scoring records by name, such as
                 {"source": "sample", "shots": 5, "rule": "boundary"}.
-            data: What the study's `load` returned, or the option `source`; None to go by the
-                options.
-            defaults: Options that count where `options` do not have them, if the study does.
+            data: The data that the study's `load` returned, or the option `source`; None to load
+                the data by the options.
+            defaults: Values of options that are not in `options`, used if the study has the option.
             tool: As for the class.
             runner: As for the class.
             folder: As for the class.
@@ -152,8 +152,8 @@ class PairedTask:
             The task.
 
         Raises:
-            PluginError: If there is no such study.
-            ValueError: If an option is unknown, with the nearest known one, or its value is wrong.
+            PluginError: If the study does not exist.
+            ValueError: If an option is unknown (the message names the nearest) or invalid.
             DataError: If the data cannot be read.
         """
         chosen = find_study(study) if isinstance(study, str) else study
@@ -168,12 +168,12 @@ class PairedTask:
 
     @property
     def shots(self) -> int | None:
-        """Demonstrations before each question; None in studies without."""
+        """Number of demonstrations before each question; None in studies without."""
         return getattr(self.settings, "shots", None)
 
     @cached_property
     def targets(self) -> pd.DataFrame:
-        """What is judged: the targets of the plan that stand in a pair, in the documents' order."""
+        """The scored targets: those of the plan that are in a pair, in the order of documents."""
         sides = ["first_target", "second_target"]
         in_pairs = pd.unique(self.pairs[sides].to_numpy().ravel())
         place = pd.Series(range(len(in_pairs)), index=in_pairs)
@@ -181,7 +181,7 @@ class PairedTask:
             _cluster=self._cluster_of(self._plan.items),
             _place=place.reindex(self._plan.items["target_id"]).to_numpy(),
         ).dropna(subset=["_place"])
-        order = {name: _drawn(name) for name in targets["_cluster"].unique()}
+        order = {name: _sort_key(name) for name in targets["_cluster"].unique()}
         targets["_drawn"] = targets["_cluster"].map(order)
         targets["_first"] = targets.groupby("prompt_id", sort=False)["_place"].transform("min")
         ordered = targets.sort_values(["_drawn", "_first", "_place"], kind="stable")
@@ -189,7 +189,7 @@ class PairedTask:
 
     @cached_property
     def documents(self) -> tuple[Document, ...]:
-        """What is asked, in order."""
+        """The documents, in order."""
         made = []
         for prompt_id, part in self.targets.groupby("prompt_id", sort=False):
             questions = part["question"].tolist() if "question" in part else [None]
@@ -209,140 +209,140 @@ class PairedTask:
         """Names of the numbers that `numbers` returns, in order."""
         rates = [f"{name}{end}" for name in self._rates for end in _ENDS]
         counts = ("p_value", "n_pairs", "n_clusters", "n_unscored", "n_cut")
-        return (*rates, *counts, *self._without_verdicts)
+        return (*rates, *counts, *self._further)
 
     @cached_property
     def higher_is_better(self) -> dict[str, bool]:
-        """Whether more of a number is better, of those of which it can be said."""
+        """Whether a higher number is better, for the numbers with a direction."""
         first_only, second_only = (name for name in self._rates if name.startswith("only_"))
         better = dict.fromkeys(self._rates, True) | {first_only: False, second_only: False}
         del better["accuracy_difference"]
         of_pairs = {f"{name}{end}": is_so for name, is_so in better.items() for end in _ENDS}
-        further = [name for name in self._without_verdicts if name.startswith("accuracy_")]
+        further = [name for name in self._further if name.startswith("accuracy_")]
         return of_pairs | dict.fromkeys(further, True)
 
     def prompt(
         self, document_id: str, *, chat: bool | None = None, shots: int | None = None
     ) -> Prompt:
-        """Give the prompt of a document.
+        """Return the prompt of a document.
 
         All members of a pair have the same demonstrations.
 
         Args:
             document_id: The document.
             chat: Whether it is a conversation rather than text; None for the study's settings.
-            shots: Demonstrations, in studies that have some; None for the study's settings.
+            shots: Number of demonstrations, if the study has any; None for the study's settings.
 
         Returns:
-            The prompt, with options where answers are read as multiple choice.
+            The prompt, with options if answers are read as multiple choice.
         """
         return self._planned(chat, shots)[1][document_id][0]
 
     def params(self, document_id: str, *, chat: bool | None = None) -> GenerationParams:
-        """Say how the answer to a document is decoded.
+        """Return the decoding parameters of a document.
 
         Args:
             document_id: The document.
             chat: As for `prompt`.
 
         Returns:
-            The decoding.
+            The parameters.
         """
         return self._planned(chat, None)[1][document_id][1]
 
     def judge(self, replies: Mapping[str, str | None]) -> pd.DataFrame:
-        """Judge replies as the study does.
+        """Score replies as the study does.
 
         Args:
-            replies: What was written, by document id; None where there is no answer.
+            replies: The replies by document id; None if there is no answer.
 
         Returns:
-            One row a target of these documents, columns of the study's verdict record.
+            One row per target of these documents, with the columns of the study's verdict record.
 
         Raises:
-            DataError: If nobody says whether replies without a tag of reasoning are answers.
+            DataError: If it is unknown whether replies without a tag of reasoning are answers.
         """
         texts = pd.Series(dict(replies), dtype=object)
-        return self._judged(
+        return self._score(
             separate_stored(texts, self.settings.with_reasoning(GenerationParams())), list(replies)
         )
 
     def judge_generations(self, generations: Iterable[Generation]) -> pd.DataFrame:
-        """Judge what a runner wrote, whose reasoning is separated already.
+        """Score the generations of a runner, whose reasoning is already separated.
 
         Args:
-            generations: One for each document that was asked.
+            generations: One per evaluated document.
 
         Returns:
             As `judge`.
         """
         answers = answer_frame(generations)
-        return self._judged(answers, answers["prompt_id"].tolist())
+        return self._score(answers, answers["prompt_id"].tolist())
 
     def outcomes(self, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
-        """Lay verdicts out as the outcomes frame, without pairs of which a member was not asked.
+        """Return the outcomes frame, without pairs of which a member was not evaluated.
 
         Args:
-            verdicts: What `judge` returned.
+            verdicts: The frame that `judge` returned.
             model: Label of the model.
 
         Returns:
-            One row a pair, columns of the study's outcome record.
+            One row per pair, with the columns of the study's outcome record.
         """
-        is_asked = self._n_asked(frozenset(verdicts["target_id"])) == 2
-        whole = self.pairs[is_asked].reset_index(drop=True)
+        is_evaluated = self._count_evaluated(frozenset(verdicts["target_id"])) == 2
+        whole = self.pairs[is_evaluated].reset_index(drop=True)
         return pair_outcomes(self.study, whole, verdicts, model=model)
 
     def numbers(self, verdicts: Verdicts) -> dict[str, float]:
-        """Compute what the pairs tell: values and bounds of `metrics.paired_by`.
+        """Compute the metrics of the pairs: values and bounds of `metrics.paired_by`.
 
         Args:
-            verdicts: Verdicts by target id; a target that is not there was not asked.
+            verdicts: Correctness labels by target id; targets not in it were not evaluated.
 
         Returns:
             By name: consistency, accuracy_<condition> and only_<condition> of both conditions,
-            accuracy_difference (second less first), signed_alignment, each with `_low` and `_high`,
-            the bounds of its 95 % interval over clusters; p_value; n_pairs, those that
-            count; n_clusters; n_unscored, pairs with an answer that could not be judged; n_cut,
-            pairs of which only one member was asked; and those of `PageSpec.metrics`, which
-            take no cluster that was cut apart. NaN where nothing is left to count.
+            accuracy_difference (second minus first), signed_alignment, each with `_low` and
+            `_high`, the bounds of its 95 % confidence interval over clusters; p_value; n_pairs, the
+            counted pairs; n_clusters; n_unscored, pairs with an unscored answer; n_cut, pairs of
+            which only one member was evaluated; and those of `PageSpec.metrics`, which exclude
+            incomplete clusters. NaN if no pairs are left.
 
         Warns:
-            DataWarning: If pairs were cut apart.
-            UnscoredWarning: If answers could not be judged.
+            DataWarning: If only one member of a pair was evaluated.
+            UnscoredWarning: If answers are unscored.
             UndefinedMetricWarning: If a number is NaN.
         """
         given = dict(verdicts)
         if self._last is not None and self._last[0] == given:
             return self._last[1]
-        n_asked = self._n_asked(frozenset(given))
-        n_cut = int(np.count_nonzero(n_asked == 1))
+        n_members = self._count_evaluated(frozenset(given))
+        n_cut = int(np.count_nonzero(n_members == 1))
         clusters = self.pairs[self.cluster]
-        is_whole = (n_asked == 2) & ~clusters.isin(clusters[n_asked < 2]).to_numpy()
+        is_whole = (n_members == 2) & ~clusters.isin(clusters[n_members < 2]).to_numpy()
         if n_cut:
-            n_clusters = clusters[n_asked == 1].nunique()
+            n_clusters = clusters[n_members == 1].nunique()
             further = (
-                f"; numbers that take {self.study.design.clusters[self.cluster]} as wholes leave "
-                f"out those cut apart too ({n_clusters})"
+                f"; numbers clustered by {self.study.design.clusters[self.cluster]} also exclude "
+                f"the incomplete ones ({n_clusters})"
             )
             warnings.warn(
-                f"{n_cut} of {n_cut + int(np.count_nonzero(n_asked == 2))} pairs were cut apart: "
-                "only one of their members was asked, as a limit on documents does; they are left "
-                f"out{further if self._without_verdicts else ''}",
+                f"{n_cut} of {n_cut + int(np.count_nonzero(n_members == 2))} pairs are incomplete: "
+                "only one member was evaluated, such as with a limit on documents; they are "
+                f"excluded{further if self._further else ''}",
                 DataWarning,
                 stacklevel=2,
             )
-        whole = self.pairs[n_asked == 2]
+        whole = self.pairs[n_members == 2]
         results = dict.fromkeys(self.names, float("nan")) | {"n_cut": float(n_cut), "n_pairs": 0.0}
         if len(whole):
             results |= self._counted(whole, given)
-        if self._without_verdicts and is_whole.any():
+        if self._further and is_whole.any():
             results |= self.study.report.metrics(_with_verdicts(self.pairs[is_whole], given))
         self._last = (given, results)
         return results
 
     def _counted(self, pairs: pd.DataFrame, verdicts: Verdicts) -> dict[str, float]:
-        """Compute the numbers of whole pairs."""
+        """Compute the numbers of complete pairs."""
         row = paired_by(
             _with_verdicts(pairs, verdicts),
             cluster=self.cluster,
@@ -362,7 +362,7 @@ class PairedTask:
 
     @cached_property
     def _rates(self) -> dict[str, str]:
-        """Name the rates by what the two conditions are called."""
+        """Return the rates by names that contain the names of the two conditions."""
         first, second = (
             str(self.pairs[f"{side}_condition"].iloc[0])
             if f"{side}_condition" in self.pairs
@@ -372,25 +372,25 @@ class PairedTask:
         return {name.format(first=first, second=second): rate for name, rate in _RATES.items()}
 
     @cached_property
-    def _without_verdicts(self) -> dict[str, float]:
-        """The further numbers of the study where nothing is judged: their names."""
+    def _further(self) -> dict[str, float]:
+        """Names of the further numbers of the study, computed without labels."""
         return dict(self.study.report.metrics(_with_verdicts(self.pairs, {})))
 
-    def _n_asked(self, targets: frozenset[str]) -> npt.NDArray[np.int64]:
-        """Count the members of each pair that were asked."""
+    def _count_evaluated(self, targets: frozenset[str]) -> npt.NDArray[np.int64]:
+        """Count the evaluated members of each pair."""
         sides = [self.pairs[f"{side}_target"].isin(targets) for side in ("first", "second")]
-        n_asked: npt.NDArray[np.int64] = np.sum(sides, axis=0)
-        return n_asked
+        n_members: npt.NDArray[np.int64] = np.sum(sides, axis=0)
+        return n_members
 
     def _cluster_of(self, targets: pd.DataFrame) -> pd.Series:
-        """Tell the cluster of each target by that of its fact."""
+        """Return the cluster of each target, that of its fact."""
         if self.cluster in targets:
             return targets[self.cluster].astype(str)
         facts = self.pairs.drop_duplicates("item").set_index("item")[self.cluster]
         return targets["item"].map(facts).astype(str)
 
-    def _judged(self, replies: pd.DataFrame, documents: Sequence[str]) -> pd.DataFrame:
-        """Judge the replies to documents; what has none has no verdict."""
+    def _score(self, replies: pd.DataFrame, documents: Sequence[str]) -> pd.DataFrame:
+        """Score the replies to documents; targets without reply are unscored."""
         targets = self._by_document.loc[list(documents)].reset_index(drop=True)
         return judge_targets(
             self._judge, join_answers(targets, replies), self.study.records.verdict
@@ -403,11 +403,11 @@ class PairedTask:
 
     @cached_property
     def _judge(self) -> Judge:
-        """Make the judge; the folder is there once one that keeps a log writes to it."""
+        """The judge; its folder is created when it first writes to its log."""
         return make_judge(self.study, self._scoring, RunFolder(self._folder))
 
     def _planned(self, chat: bool | None, shots: int | None) -> tuple[Plan, _Prompts]:
-        """Plan with prompts in a form, and lay them out, once."""
+        """Return the plan and prompts of a prompt format, computed once."""
         fields = type(self.settings).model_fields
         changed: dict[str, object] = {}
         if chat is not None:
@@ -422,9 +422,9 @@ class PairedTask:
             plan = make_plan(self.study, self._data, settings, self._runner)
             if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
                 plan = add_choices(plan, settings, whole_plan(self.study, self._data, settings))
-            asking = plan.settings or settings
+            planned = plan.settings or settings
             prompts = {
-                prompt.id: (prompt, asking.with_reasoning(group.params))
+                prompt.id: (prompt, planned.with_reasoning(group.params))
                 for group in plan.groups.values()
                 for prompt in group.prompts
             }
@@ -433,20 +433,20 @@ class PairedTask:
 
 
 def to_verdicts(judged: pd.DataFrame) -> dict[str, bool | None]:
-    """Read what `PairedTask.judge` returned as verdicts by target id.
+    """Convert the frame that `PairedTask.judge` returned to labels by target id.
 
     Args:
-        judged: One row a target.
+        judged: One row per target.
 
     Returns:
-        The verdicts.
+        The labels.
     """
     known = judged["correct"].astype(object).where(judged["correct"].notna(), None)
     return dict(zip(judged["target_id"], known, strict=True))
 
 
 def _with_verdicts(pairs: pd.DataFrame, verdicts: Verdicts) -> pd.DataFrame:
-    """Put the verdicts on both members beside each pair."""
+    """Add the labels of both members to each pair."""
     columns = {
         f"{side}_correct": pd.array(
             [verdicts.get(name) for name in pairs[f"{side}_target"]], dtype="boolean"
@@ -456,17 +456,17 @@ def _with_verdicts(pairs: pd.DataFrame, verdicts: Verdicts) -> pd.DataFrame:
     return pairs.reset_index(drop=True).assign(**columns)
 
 
-class _Outside(Runner):
-    """Stands for a model that another tool asks."""
+class _ExternalModel(Runner):
+    """Represents a model that another tool queries."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def fingerprint(self) -> dict[str, Any]:
-        """Tell who asks."""
+        """Return the name of the tool."""
         return {"runner": self.name}
 
 
-def _drawn(name: str) -> str:
-    """Draw a place for a cluster by its name alone."""
+def _sort_key(name: str) -> str:
+    """Return a pseudo-random sort key of a cluster, determined by its name."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

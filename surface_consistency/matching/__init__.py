@@ -1,4 +1,4 @@
-"""Predictions and accepted answers -> verdicts: the rules by name, one by one and in bulk."""
+"""Matching rules, which score predictions by their references, one by one and in bulk."""
 
 import lazy_loader
 

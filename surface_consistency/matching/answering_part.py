@@ -1,4 +1,4 @@
-"""Which part of a long answer answers one of its questions: a numbered item, or a sentence."""
+"""The part of a long answer that answers one of its questions: a numbered item, or clauses."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ FUNCTION_WORDS: Final = frozenset(
     than then one year day date name called give gave there s
     """.split()  # noqa: SIM905
 )
-"""Words that tell no fact from another."""
+"""Words that do not distinguish one fact from another."""
 
 _SUFFIXES: Final = ("ing", "ed", "es", "e", "s")
 _CLEAR: Final = 0.5
@@ -33,13 +33,13 @@ _OTHERS: Final = 2 / 3
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Cut the ending of an English inflection off a word of some length.
+    """Remove the ending of an English inflection from a word, if 3 letters or more remain.
 
     Args:
         word: A word in lower case.
 
     Returns:
-        The word without it.
+        The word without the ending.
 
     Examples:
         >>> stem("discovered"), stem("gas")
@@ -57,19 +57,19 @@ def _stems(text: str) -> frozenset[str]:
 
 
 class TopicQuestions:
-    """The questions that one long answer answers, by what each asks for apart from the others.
+    """The questions that one long answer answers, with the content words of each question.
 
     Args:
-        questions: The questions, in any order that the caller keeps.
-        topic: Name of their topic, whose words tell no question from another.
+        questions: The questions; their order defines the index of each question.
+        topic: Name of their topic, whose words do not distinguish the questions.
 
     Raises:
-        ValueError: If there is no question.
+        ValueError: If `questions` is empty.
     """
 
     def __init__(self, questions: Sequence[str], *, topic: str = "") -> None:
         if not questions:
-            raise ValueError("a long answer answers at least one question, got none")
+            raise ValueError("`questions` must contain at least one question, got none")
         stems = [_stems(question) for question in questions]
         shared = _stems(topic)
         if len(stems) > 1:
@@ -82,31 +82,31 @@ class TopicQuestions:
         return len(self._own)
 
     def sets_apart(self, index: int) -> bool:
-        """Tell whether a question has content words that the topic and most others lack.
+        """Return whether a question has content words that the topic and most others lack.
 
         Args:
-            index: Place of the question, from 0.
+            index: Index of the question, from 0.
 
         Returns:
-            Whether a clause can be told to speak of what it asks for.
+            True if it has. Otherwise its clauses cannot be identified.
         """
         return bool(self._own[index])
 
     def coverage(self, text: str) -> tuple[float, ...]:
-        """Tell how much of what each question asks for a text speaks of.
+        """Return the proportion of the distinctive words of each question that a text contains.
 
         Args:
             text: A sentence or a clause.
 
         Returns:
-            For each question the share of its own content words, those that the topic and most of
-            the other questions lack, that stand in the text, in [0, 1]; 0.0 where it has none.
+            One value per question, in [0, 1]. The distinctive words of a question are its content
+            words that the topic and most of the other questions lack; 0.0 if it has none.
 
         Examples:
-            >>> asked = TopicQuestions(
+            >>> questions = TopicQuestions(
             ...     ["Who discovered Titan?", "Which spacecraft orbited Saturn?"], topic="Saturn"
             ... )
-            >>> asked.coverage("Titan was discovered by NASA's Cassini.")
+            >>> questions.coverage("Titan was discovered by NASA's Cassini.")
             (1.0, 0.0)
         """
         stems = _stems(text)
@@ -121,16 +121,16 @@ class _Unit:
     coverage: tuple[float, ...]
 
     def belongs_to_another(self, index: int) -> bool:
-        """Tell whether it speaks of another question's matter, and of nothing of this one's."""
+        """Return whether the clause is about another question, and not about this one."""
         return self.coverage[index] == 0.0 and max(self.coverage) >= _OTHERS
 
     def fits_another_better(self, index: int) -> bool:
-        """Tell whether it speaks of another question's matter, and more than of this one's."""
+        """Return whether the clause is about another question, and more so than about this one."""
         return self.coverage[index] < max(self.coverage) >= _OTHERS
 
 
 class LongAnswer:
-    """A long answer, cut into what may answer one of its questions.
+    """A long answer, cut into parts that may answer one of its questions.
 
     Args:
         text: The answer.
@@ -146,26 +146,26 @@ class LongAnswer:
     def parts(self, index: int, *, slot: int | None = None) -> tuple[str, ...]:
         r"""Return the clauses that answer a question.
 
-        Where the answer numbers its items as the query did, it is the item of that number, unless
-        the item is about another question. Else it is the clauses that speak most of what the
-        question asks for, where they speak of half of it or more. Else, since answers need not
-        repeat the words of a question, it is every clause but those that are about another one:
-        those that hold two thirds of what sets that one apart, and nothing of this.
+        If the answer numbers its items as the query did, the result is the item of that number,
+        unless the item is about another question. Otherwise it is the clauses with the highest
+        coverage of the question (`TopicQuestions.coverage`), if that is 0.5 or more. Otherwise,
+        since answers need not repeat the words of a question, it is every clause except those about
+        another question: with a coverage of at least 2/3 of that one, and of 0 of this one.
 
         Args:
-            index: Place of the question among the questions, from 0.
-            slot: Number under which the query asked it, from 1; None where it numbered nothing.
+            index: Index of the question, from 0.
+            slot: Number of the question in the query, from 1; None if the query has no numbers.
 
         Returns:
-            Parts of the text; none where nothing answers the question.
+            Parts of the text; empty if no part answers the question.
 
         Examples:
-            >>> asked = TopicQuestions(
+            >>> questions = TopicQuestions(
             ...     ["Who discovered Titan?", "Which spacecraft orbited Saturn?"], topic="Saturn"
             ... )
-            >>> LongAnswer("Titan was discovered by Cassini.", asked).parts(1)
+            >>> LongAnswer("Titan was discovered by Cassini.", questions).parts(1)
             ()
-            >>> LongAnswer("1. Huygens\n2. Cassini", asked).parts(1, slot=2)
+            >>> LongAnswer("1. Huygens\n2. Cassini", questions).parts(1, slot=2)
             ('Cassini',)
         """
         if self._items is not None and slot is not None and slot <= len(self._items):
@@ -181,7 +181,7 @@ class LongAnswer:
 
 
 def _items(text: str, n: int) -> list[str] | None:
-    """Cut a text at its numbers 1 to n at the beginnings of lines; None where there are others."""
+    """Cut a text at the numbers 1 to n at the starts of lines; None if the numbers differ."""
     marks = list(_ITEM.finditer(text))
     if [int(mark[1]) for mark in marks] != [*range(1, n + 1)] or n < 2:
         return None
@@ -190,7 +190,7 @@ def _items(text: str, n: int) -> list[str] | None:
 
 
 def _units(text: str, questions: TopicQuestions) -> list[_Unit]:
-    """Cut a text into clauses; what is repeated stands once."""
+    """Cut a text into distinct clauses."""
     clauses = dict.fromkeys(
         clause.strip() for sentence in _sentences(text) for clause in _CLAUSE.split(sentence)
     )

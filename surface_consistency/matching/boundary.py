@@ -55,7 +55,7 @@ def starts(key: str, needle: str) -> Iterator[int]:
         needle: A text that is not empty.
 
     Yields:
-        Every place where the needle begins.
+        The position of every occurrence of the needle.
     """
     start = key.find(needle)
     while start >= 0:
@@ -64,8 +64,8 @@ def starts(key: str, needle: str) -> Iterator[int]:
 
 
 BoundaryAnswers = tuple[tuple[str, ...], tuple[tuple[int, str], ...]]
-"""For each answer its words with a space at both ends; and of the answers without letter or number,
-such as "!!!", position and raw form. Plain tuples, which the garbage collector need not visit."""
+"""The words of each answer with a space at both ends; and position and raw form of each answer
+without letter or number, such as "!!!". Plain tuples: the garbage collector need not visit them."""
 
 _FIRST_CHARACTER = itemgetter(1)
 
@@ -74,16 +74,17 @@ _FIRST_CHARACTER = itemgetter(1)
 class BoundaryRule(Rule[BoundaryAnswers]):
     """Accepts a prediction that contains an accepted answer as whole words.
 
-    Both sides are normalised and split into words; the answer's words must stand in the prediction
-    one after the other. Numbers are whole words, and "C++" is not "C": see `text.normalize`. The
-    verdict has the first answer found; the score is 1.0 or 0.0.
+    Both sides are normalised and split into words; the words of the answer must be consecutive
+    words of the prediction. Numbers are whole words, and "C++" is not "C": see `text.normalize`.
+    The match has the first answer found; the score is 1.0 or 0.0.
 
     Notes:
-        Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have no word boundary
-        to find: each of their characters is a word, so the rule is containment there. A run of
-        Katakana is one word ("ラン" is not in "イラン"). Korean words carry their particles, so
-        "서울" is not found in "서울은". An answer without letter or number ("!!!") is looked for
-        between white space in the prediction as it stands. An empty prediction is wrong.
+        Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have no word
+        boundaries: each of their characters is a word, so the rule is containment. A run of
+        Katakana is one word ("ラン" is not in "イラン"). Korean words include their particles, so
+        "서울" is not found in "서울은". An answer without letter or number ("!!!") is searched
+        between white space in the prediction without normalisation. An empty prediction is
+        incorrect.
 
     References:
         The boundary that the rule of Mallen et al. (2023) lacks; negations:
@@ -103,20 +104,20 @@ class BoundaryRule(Rule[BoundaryAnswers]):
 
     normalize: Normalizer | None = normalize
     """Applied to both sides first. The default ignores case, punctuation and Unicode variants, but
-    not diacritics and articles; None leaves the texts as they are, with words between white
+    not diacritics and articles. With None the texts are unchanged, and words are separated by white
     space."""
 
     reject_negated: bool = False
-    """Whether occurrences are ignored that an English negation precedes, directly or with articles
-    and prepositions between ("not Mark Twain"). With it, one more answer can take a match away,
-    since a longer part of the text can be denied."""
+    """Ignore occurrences that follow an English negation, directly or with articles and
+    prepositions between ("not Mark Twain"). With this option an additional answer can remove a
+    match, since a longer part of the text can be negated."""
 
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return the words of each text between spaces."""
         return padded_keys(texts, self.normalize)
 
     def prepare(self, references: Sequence[str], keys: Sequence[str]) -> BoundaryAnswers:
-        """Set the answers without words apart: normalised predictions have lost them."""
+        """Return the words of the answers, and the answers without words in their raw form."""
         wordless: tuple[tuple[int, str], ...] = ()
         if not all(map(str.isalnum, map(_FIRST_CHARACTER, keys))):
             wordless = tuple(
@@ -130,16 +131,16 @@ class BoundaryRule(Rule[BoundaryAnswers]):
         """Find the first answer that the prediction contains."""
         needles, wordless = prepared
         if wordless or self.reject_negated:
-            return self._judge_special(prediction, key, prepared)
+            return self._match_special(prediction, key, prepared)
         for needle in needles:
             if needle in key:
                 return needles.index(needle), 1.0
         return -1, 0.0
 
-    def _judge_special(
+    def _match_special(
         self, prediction: str, key: str, prepared: BoundaryAnswers
     ) -> tuple[int, float]:
-        """Judge with an eye to negations and to answers without words."""
+        """Find the first answer, with negations and answers without words taken into account."""
         needles, wordless = prepared
         if self.reject_negated:
             worded = first_affirmed(key, needles)
@@ -152,5 +153,5 @@ class BoundaryRule(Rule[BoundaryAnswers]):
 
 
 def _spaced(text: str) -> str:
-    """Put single spaces between and around what white space separates."""
+    """Put single spaces between and around the words of a text."""
     return f" {' '.join(text.split())} "

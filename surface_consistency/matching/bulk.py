@@ -1,4 +1,4 @@
-"""A rule over columns: the verdicts of the single form, made in bulk."""
+"""Matching rules over columns of predictions and references."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _MAX_ANSWERS = 120_000
 
 
 class AnswerSets:
-    """The prepared answer sets of one rule; it forgets them all when they become too many."""
+    """Cache of the prepared answer sets of one rule; it is cleared when it becomes too large."""
 
     def __init__(self, rule: Rule[Any]) -> None:
         self._rule = rule
@@ -27,14 +27,14 @@ class AnswerSets:
         self._n_answers = 0
 
     def get(self, rows: Sequence[tuple[str, ...]], first_row: int) -> list[Any]:
-        """Return what the rule made of the answer set of each row.
+        """Return the prepared answer set of each row.
 
         Args:
             rows: Answer sets; an empty one gives None.
             first_row: Number of the first row in messages.
 
         Returns:
-            One prepared set a row.
+            One prepared set per row.
 
         Raises:
             TypeError: If an answer is not a string; names the row.
@@ -56,7 +56,7 @@ class AnswerSets:
     def _add(
         self, new: list[tuple[str, ...]], texts: list[str], prepared: dict[tuple[str, ...], Any]
     ) -> None:
-        """Prepare answer sets, after bringing all their answers into key form at once."""
+        """Prepare answer sets, after computing the keys of all their answers at once."""
         keys = tuple(self._rule.keys(texts))
         start = 0
         for references in new:
@@ -67,7 +67,7 @@ class AnswerSets:
 
 
 def _check(texts: list[str], rows: Sequence[tuple[str, ...]], first_row: int) -> None:
-    """Raise the error of the first unusable answer set, with its row; usually there is none."""
+    """Raise the error of the first invalid answer set, with its row."""
     if set(map(type, texts)) <= {str} and "" not in texts and not any(map(str.isspace, texts)):
         return
     for row, references in enumerate(rows, first_row):
@@ -83,23 +83,23 @@ def answer_sets(rule: Rule[Any]) -> AnswerSets:
     """Return the prepared answer sets of a rule, shared by all calls with that rule.
 
     Args:
-        rule: A rule; equal rules share.
+        rule: A rule; equal rules share the cache.
     """
     return AnswerSets(rule)
 
 
 NO_ANSWERS = "no accepted answers"
-"""Reason of a row without accepted answers."""
+"""Reason for a row without accepted answers."""
 
 NO_PREDICTION = "no prediction"
-"""Reason of a row without prediction."""
+"""Reason for a row without prediction."""
 
 _ROWS_AT_ONCE = 2_048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MatchColumns(NoTruthValue):
-    """Verdicts of one rule, one entry a row in every column."""
+    """Labels of one rule, with one entry per row in every column."""
 
     truth = "all(columns.is_match), or len(columns)"
 
@@ -116,7 +116,7 @@ class MatchColumns(NoTruthValue):
     """How well the best answer fits, in [0, 1]; NaN for unscored rows."""
 
     reason: list[str | None]
-    """Why the row is unscored; None when it is scored."""
+    """Why the row is unscored; None if it is scored."""
 
     n_unscored: int
     """Number of unscored rows."""
@@ -185,33 +185,33 @@ def match_columns(
     on_missing: Literal["unscored", "raise"] = "unscored",
     first_row: int = 0,
 ) -> MatchColumns:
-    """Score many predictions by a rule, each as `match` would; rows may lack a side.
+    """Score many predictions by a rule, each as `match` would; predictions may be missing.
 
-    Every distinct prediction and answer set is brought into its key form once. Answer sets stay
-    known between calls, up to a fixed number of answers, so that the predictions of a second model
-    on the same questions cost less; predictions are forgotten as the rows go by.
+    The key of every distinct prediction and answer set is computed once. Prepared answer sets are
+    cached between calls, up to a fixed number of answers, so that the predictions of a second model
+    on the same questions cost less. Predictions are not cached between chunks of rows.
 
     Args:
-        predictions: Judged parts of what the model wrote, (n_rows,); None (or NaN, as pandas writes
-            it) where there is none.
-        references: Accepted answers of each row, (n_rows,).
-        rule: Name of a rule, one of `RULES`, or a rule with options of its own.
-        on_missing: What happens to a row without prediction or without accepted answers:
-            "unscored", the default, leaves it without verdict and says why; "raise" refuses it.
-        first_row: Number of the first row in messages, for callers that judge a file in parts.
+        predictions: The scored parts of the outputs, shape `(n_rows,)`; None (or NaN, as pandas
+            writes it) if missing.
+        references: Accepted answers of each row, shape `(n_rows,)`; None if missing.
+        rule: Name of a rule, one of `RULES`, or a rule with other options.
+        on_missing: How to treat a row without prediction or without accepted answers: "unscored",
+            the default, returns None and the reason; "raise" raises ValueError.
+        first_row: Number of the first row in messages, for callers that score a file in parts.
             Default is 0.
 
     Returns:
-        The verdicts in columns.
+        The labels, scores, matched references and reasons in columns.
 
     Raises:
-        TypeError: If a prediction or an answer is not a string, or a single string stands where
-            accepted answers belong.
+        TypeError: If a prediction or a reference is not a string, or the references of a row are
+            a single string.
         ValueError: If the columns differ in length, the rule or `on_missing` is unknown, an
-            accepted answer is blank, or something is missing and `on_missing` is "raise".
+            accepted answer is blank, or an entry is missing and `on_missing` is "raise".
 
     Notes:
-        No rows give empty columns. An empty prediction is not a missing one: it is wrong.
+        No rows give empty columns. An empty prediction is not missing: it is incorrect.
 
     References:
         Those of the rules' classes, such as `PopqaRule`.
@@ -241,8 +241,8 @@ def match_columns(
         texts = _texts(all_predictions[begin:end], start)
         sets = _sets(all_answers[begin:end], start)
         if on_missing == "raise":
-            _refuse_missing(texts, sets, start)
-        verdicts = _judge(chosen, texts, sets, start)
+            _raise_on_missing(texts, sets, start)
+        verdicts = _score_rows(chosen, texts, sets, start)
         is_match += [None if made is None else made[0] >= 0 for made in verdicts]
         matched += [
             None if made is None or made[0] < 0 else accepted[made[0]]
@@ -263,24 +263,24 @@ def match_columns(
     )
 
 
-def _judge(
+def _score_rows(
     rule: Rule[Any], texts: Sequence[str | None], sets: Sequence[tuple[str, ...]], start: int
 ) -> list[tuple[int, float] | None]:
-    """Judge rows; None stands for those where a side is missing."""
+    """Score rows; None if the prediction or the references are missing."""
     prepared = answer_sets(rule).get(sets, start)
     distinct = [text for text in dict.fromkeys(texts) if text is not None]
     keys = dict(zip(distinct, rule.keys(distinct), strict=True))
-    judge = rule.judge
+    score = rule.judge
     return [
-        judge(text, keys[text], ready) if text is not None and accepted else None
+        score(text, keys[text], ready) if text is not None and accepted else None
         for text, accepted, ready in zip(texts, sets, prepared, strict=True)
     ]
 
 
-def _refuse_missing(
+def _raise_on_missing(
     texts: Sequence[str | None], sets: Sequence[tuple[str, ...]], start: int
 ) -> None:
-    """Raise an error when a row has no prediction or no accepted answers."""
+    """Raise an error if a row has no prediction or no accepted answers."""
     for row, (text, accepted) in enumerate(zip(texts, sets, strict=True), start):
         if text is None or not accepted:
             raise ValueError(
@@ -290,12 +290,12 @@ def _refuse_missing(
 
 
 def _reason(text: str | None) -> str:
-    """Say why a row with a missing side is unscored."""
+    """Return why a row is unscored."""
     return NO_PREDICTION if text is None else NO_ANSWERS
 
 
 def _texts(texts: list[Any], start: int) -> list[str | None]:
-    """Return the predictions of rows from `start` on, None where they are missing."""
+    """Return the predictions of rows from `start` on, None if missing."""
     if set(map(type, texts)) <= {str, NoneType}:
         return texts
     for row, text in enumerate(texts, start):
@@ -306,7 +306,7 @@ def _texts(texts: list[Any], start: int) -> list[str | None]:
 
 
 def _sets(sets: list[Any], start: int) -> list[tuple[str, ...]]:
-    """Return the accepted answers of rows from `start` on, () where they are missing."""
+    """Return the accepted answers of rows from `start` on, () if missing."""
     if set(map(type, sets)) <= {tuple, list}:
         return list(map(tuple, sets))
     for row, accepted in enumerate(sets, start):
@@ -318,5 +318,5 @@ def _sets(sets: list[Any], start: int) -> list[tuple[str, ...]]:
 
 
 def _is_missing(value: object) -> bool:
-    """Tell None, and the NaN that pandas writes for it, from a value."""
+    """Return whether a value is None, or the NaN that pandas writes for it."""
     return value is None or (isinstance(value, float) and isnan(value))

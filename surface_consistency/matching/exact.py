@@ -1,4 +1,4 @@
-"""The strictest rule: the prediction is an accepted answer."""
+"""Exact match: the prediction equals an accepted answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from surface_consistency.matching.rule import Normalizer, Rule, plain_keys
 
 
 class EqualityRule(Rule[dict[str, int]]):
-    """A rule that accepts a prediction whose key is that of an accepted answer."""
+    """A rule that accepts a prediction whose key equals that of an accepted answer."""
 
     __slots__ = ()
 
@@ -29,13 +29,13 @@ class EqualityRule(Rule[dict[str, int]]):
 class ExactRule(EqualityRule):
     """Accepts a prediction that equals an accepted answer.
 
-    The first study of RedirectQA states only that answers were judged by exact match (完全一致).
-    Here that is equality of the strings without surrounding white space, including case and
+    The first study of RedirectQA states only that answers were scored by exact match (完全一致).
+    This rule tests equality of the strings without surrounding white space, including case and
     punctuation. The score is 1.0 or 0.0.
 
     Notes:
-        A full stop after the answer makes it wrong, unless `normalize` removes it. An empty
-        prediction is wrong.
+        A full stop after the answer makes it incorrect, unless `normalize` removes it. An empty
+        prediction is incorrect.
 
     References:
         The RedirectQA study of January 2025 (in Japanese), section 3.
@@ -49,8 +49,8 @@ class ExactRule(EqualityRule):
     name: ClassVar[str] = "exact"
 
     normalize: Normalizer | None = None
-    """Applied to both sides first; None, the default, compares them as they are."""
+    """Applied to both sides first. With None, the default, the texts are unchanged."""
 
     def keys(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts without surrounding white space, normalised when asked."""
+        """Return the texts without surrounding white space, normalised if `normalize` is set."""
         return [key.strip() for key in plain_keys(texts, self.normalize)]

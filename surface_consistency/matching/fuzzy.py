@@ -1,4 +1,4 @@
-"""Containment that forgives slips of spelling."""
+"""Containment that tolerates spelling errors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ Scorer = Literal["partial_ratio", "ratio"]
 
 
 FuzzyAnswers = tuple[tuple[str, ...], int]
-"""For each answer its words with a space at both ends, and the length of the longest."""
+"""The words of each answer with a space at both ends, and the maximum length of an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuzzyRule(Rule[FuzzyAnswers]):
     """Accepts a prediction that contains a string very similar to an accepted answer.
 
-    Similarity is rapidfuzz's: `ratio` is 100 (1 - insertions and deletions / length of both), and
-    `partial_ratio` the best `ratio` of the answer with a stretch of the prediction of its length.
-    Both compare the words with a space at both ends, so a stretch that begins or ends inside a word
-    costs similarity. The verdict has the most similar answer (the first among equals) and its
-    similarity / 100 as score; 0.0 below the cutoff.
+    The similarity is that of rapidfuzz: `ratio` is 100 (1 - insertions and deletions / length of
+    both), and `partial_ratio` is the highest `ratio` of the answer and a substring of the
+    prediction of the same length. Both compare the words with a space at both ends, so a substring
+    that begins or ends inside a word reduces the similarity. The match has the most similar answer
+    (the first among equals) and its similarity / 100 as score; 0.0 below the cutoff.
 
     Raises:
         ValueError: If `scorer` is unknown or `score_cutoff` is not in (0, 100].
 
     Notes:
-        An answer longer than the prediction is compared by `ratio` in either case: a stretch of the
-        *answer* is no evidence ("a" is not "Washington, D.C."). In short names one letter weighs
-        too much to be forgiven ("Pariz" for "Paris" is 0.86), while long names that differ in one
-        digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
-        wrong.
+        An answer longer than the prediction is always compared by `ratio`: a match with a part of
+        the *answer* is not evidence ("a" is not "Washington, D.C."). In short names one letter
+        weighs too much to be tolerated ("Pariz" for "Paris" is 0.86), while long names that differ
+        in one digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
+        incorrect.
 
     References:
         https://rapidfuzz.github.io/RapidFuzz/Usage/fuzz.html
@@ -50,16 +50,16 @@ class FuzzyRule(Rule[FuzzyAnswers]):
     name: ClassVar[str] = "fuzzy"
 
     scorer: Scorer = "partial_ratio"
-    """Whether an answer may stand inside the prediction or is compared with all of it."""
+    """"partial_ratio" also matches an answer inside the prediction; "ratio" compares all of it."""
 
     score_cutoff: float = 90.0
-    """Lowest similarity that is a match, on rapidfuzz's scale, in (0, 100]."""
+    """Minimum similarity of a match, on rapidfuzz's scale, in (0, 100]."""
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first; None compares them as they are."""
+    """Applied to both sides first. With None the texts are unchanged."""
 
     def __post_init__(self) -> None:
-        """Refuse options that rapidfuzz does not know, or that accept everything or nothing."""
+        """Raise an error for a scorer or a cutoff that is not valid."""
         if self.scorer not in ("partial_ratio", "ratio"):
             raise ValueError(f"`scorer` must be 'partial_ratio' or 'ratio', got {self.scorer!r}")
         if not 0.0 < self.score_cutoff <= 100.0:
@@ -70,7 +70,7 @@ class FuzzyRule(Rule[FuzzyAnswers]):
         return padded_keys(texts, self.normalize)
 
     def prepare(self, references: Sequence[str], keys: Sequence[str]) -> FuzzyAnswers:
-        """Keep the answers with their greatest length."""
+        """Return the answers and their maximum length."""
         return tuple(keys), max(map(len, keys))
 
     def judge(self, prediction: str, key: str, prepared: FuzzyAnswers) -> tuple[int, float]:
@@ -90,6 +90,6 @@ class FuzzyRule(Rule[FuzzyAnswers]):
     def _best(
         self, key: str, needles: Sequence[str | None], scorer: Callable[..., float]
     ) -> tuple[float, int]:
-        """Return the highest score and the negative position of its first answer; 0.0 for none."""
+        """Return the highest score and minus the position of its first answer; 0.0 if no match."""
         best = process.extractOne(key, needles, scorer=scorer, score_cutoff=self.score_cutoff)
         return (0.0, 0) if best is None else (best[1], -best[2])

@@ -1,11 +1,11 @@
-"""What a judge replied, read strictly: a reply in another form is no verdict, and no 0."""
+"""Strict parsing of the replies of an LLM judge: any other form is an error, and not a 0."""
 
 import json
 import re
 from typing import Final, Literal, TypeAlias
 
 FactState: TypeAlias = Literal["right", "wrong", "absent"]
-"""What a free text says of a fact."""
+"""How a free text states a fact: correctly, incorrectly or not at all."""
 
 _STATES: Final[dict[object, FactState]] = {"right": "right", "wrong": "wrong", "absent": "absent"}
 _THOUGHTS: Final = re.compile(r"^\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -14,21 +14,21 @@ _SHOWN: Final = 80
 
 
 class JudgeReplyError(ValueError):
-    """A reply that is not in the form that was asked for."""
+    """A reply that is not in the requested form."""
 
 
 def parse_verdict(reply: str) -> bool:
-    r"""Read the reply on one short answer.
+    r"""Parse the reply on one short answer.
 
     Args:
-        reply: What the judge wrote; reasoning in a leading `<think>` block and a code fence are
-            taken off.
+        reply: The reply of the judge; reasoning in a leading `<think>` block and a code fence are
+            removed.
 
     Returns:
         True for 1, False for 0.
 
     Raises:
-        JudgeReplyError: If it is anything but one of these two characters.
+        JudgeReplyError: If it is not one of these two characters.
 
     Examples:
         >>> parse_verdict(" 1 "), parse_verdict("<think>hm</think>0")
@@ -41,17 +41,17 @@ def parse_verdict(reply: str) -> bool:
 
 
 def parse_verdicts(reply: str, n: int) -> tuple[bool, ...]:
-    """Read the reply on the facts of a long answer.
+    """Parse the reply on the facts of a long answer.
 
     Args:
-        reply: What the judge wrote: numbers in brackets, or without them, separated by commas.
+        reply: The reply of the judge: numbers separated by commas, in brackets or without them.
         n: Number of facts.
 
     Returns:
-        One verdict a fact.
+        One label per fact: True for 1, False for 0.
 
     Raises:
-        JudgeReplyError: If it is anything but `n` times 1 or 0.
+        JudgeReplyError: If it is not a list of `n` numbers, each 1 or 0.
 
     Examples:
         >>> parse_verdicts("[1, 0, 1]", 3), parse_verdicts("0,1", 2)
@@ -70,17 +70,17 @@ def parse_verdicts(reply: str, n: int) -> tuple[bool, ...]:
 
 
 def parse_states(reply: str, n: int) -> tuple[FactState, ...]:
-    """Read the reply on the facts of a free text.
+    """Parse the reply on the facts of a free text.
 
     Args:
-        reply: What the judge wrote: a JSON list of "right", "wrong" and "absent".
+        reply: The reply of the judge: a JSON list of "right", "wrong" and "absent".
         n: Number of facts.
 
     Returns:
-        One state a fact.
+        One state per fact.
 
     Raises:
-        JudgeReplyError: If it is anything but `n` of these words.
+        JudgeReplyError: If it is not a list of `n` of these words.
 
     Examples:
         >>> parse_states('["right", "absent"]', 2)
@@ -104,12 +104,12 @@ def parse_states(reply: str, n: int) -> tuple[FactState, ...]:
 
 
 def _bare(reply: str) -> str:
-    """Take reasoning, white space and a code fence off a reply."""
+    """Remove reasoning, white space and a code fence from a reply."""
     bare = _THOUGHTS.sub("", reply).strip()
     fenced = _FENCE.match(bare)
     return fenced.group(1).strip() if fenced else bare
 
 
 def _shown(text: str) -> str:
-    """Quote a reply, a long one cut."""
+    """Quote a reply, truncated if it is long."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...") if text else "nothing"

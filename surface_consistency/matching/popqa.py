@@ -1,4 +1,4 @@
-"""The rule `popqa`: an accepted answer, in simple case variants, anywhere in the prediction."""
+"""The rule `popqa`: the prediction contains an accepted answer in one of three case variants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import ClassVar
 from surface_consistency.matching.rule import Normalizer, Rule, plain_keys
 
 PopqaAnswers = tuple[tuple[str, ...], tuple[int, ...]]
-"""Distinct strings to look for, in the order of the answers, and the position of their answers."""
+"""Distinct strings to search, in the order of the answers, and the position of their answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,14 +15,14 @@ class PopqaRule(Rule[PopqaAnswers]):
     """Accepts a prediction that contains an accepted answer: the rule of PopQA and RedirectQA.
 
     An answer `a` is found in a prediction `p` if `a in p or a.lower() in p or a.capitalize() in p`.
-    The comparison is case-sensitive and ignores word boundaries. The verdict has the first answer
+    The comparison is case-sensitive and ignores word boundaries. The match has the first answer
     found; the score is 1.0 or 0.0.
 
     Notes:
-        Without boundaries "Iran" is found in "Tirana", and an answer that stands in the question is
-        found in an echo of the question. `.capitalize()` lowers all but the first letter ("New
-        York" becomes "New york"), so "NEW YORK" does not contain "New York". An empty prediction is
-        wrong.
+        Without boundaries "Iran" is found in "Tirana", and an answer that is part of the question
+        is found if the prediction repeats the question. `.capitalize()` lowers all but the first
+        letter ("New York" becomes "New york"), so "NEW YORK" does not contain "New York". An empty
+        prediction is incorrect.
 
     References:
         Mallen et al. (2023), "When Not to Trust Language Models", and their `run_model.py`; used by
@@ -39,10 +39,10 @@ class PopqaRule(Rule[PopqaAnswers]):
     name: ClassVar[str] = "popqa"
 
     normalize: Normalizer | None = None
-    """Applied to both sides first; None, the default, compares them as they are."""
+    """Applied to both sides first. With None, the default, the texts are unchanged."""
 
     def keys(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts, normalised when asked."""
+        """Return the texts, normalised if `normalize` is set."""
         return plain_keys(texts, self.normalize)
 
     def prepare(self, references: Sequence[str], keys: Sequence[str]) -> PopqaAnswers:

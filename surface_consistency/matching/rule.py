@@ -1,4 +1,4 @@
-"""What a matching rule is and says, so that one and many predictions get the same verdict."""
+"""The base class of matching rules, and the match of one prediction."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from surface_consistency.text import (
 )
 
 AnswerSpan = Literal["first_line", "first_text_line", "whole"]
-"""Judged part of a generation: its first line, its first line that is not blank, or all."""
+"""Scored part of a generation: its first line, its first line that is not blank, or all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Match:
     """The reference that matched, as it was given; None if none did."""
 
     score: float
-    """How well the best answer fits, in [0, 1], higher is better; 1.0 or 0.0 where a rule knows no
-    degrees."""
+    """Score of the best answer, in [0, 1], higher is better; only 1.0 or 0.0 if the rule is not
+    graded."""
 
     rule: str
     """Name of the rule."""
@@ -44,7 +44,7 @@ Normalizer = Callable[[str], str]
 
 
 def plain_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]:
-    """Return the texts, normalised when asked; what normalises to nothing stays as it is."""
+    """Return the texts, normalised if `normalize` is given; stripped if nothing else is left."""
     if normalize is None:
         return list(texts)
     return [normalize(text) or text.strip() for text in texts]
@@ -60,7 +60,7 @@ def padded_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]
 
 @lru_cache(maxsize=4)
 def _padded_words(texts: tuple[str, ...]) -> list[str]:
-    """Bring texts into key form once where several rules judge the same rows in turn."""
+    """Compute keys once if several rules score the same rows in turn."""
     return padded_words(texts)
 
 
@@ -68,18 +68,18 @@ PreparedT = TypeVar("PreparedT")
 
 
 class Rule(ABC, Generic[PreparedT]):
-    """A matching rule with its options chosen.
+    """A matching rule with its options.
 
-    A rule turns texts into keys, a set of accepted answers into whatever makes comparing fast, and
-    compares. Both steps depend on their own side alone, so the bulk form does them once for each
-    distinct text and answer set. Call a rule to judge one prediction; a subclass of your own works
-    wherever a rule's name does.
+    A rule converts texts to keys, prepares a set of accepted answers for fast comparison, and
+    compares. The keys and the prepared sets each depend on one side only, so `match_columns`
+    computes them once per distinct text and answer set. Call a rule to score one prediction. Your
+    own subclass is accepted in place of a rule's name.
     """
 
     __slots__ = ()
 
     name: ClassVar[str]
-    """Name of the rule in verdicts and tables."""
+    """Name of the rule in matches and tables."""
 
     @abstractmethod
     def keys(self, texts: Sequence[str]) -> list[str]:
@@ -91,7 +91,7 @@ class Rule(ABC, Generic[PreparedT]):
 
     @abstractmethod
     def prepare(self, references: Sequence[str], keys: Sequence[str]) -> PreparedT:
-        """Return an answer set made ready for `judge`.
+        """Return an answer set prepared for `judge`.
 
         Args:
             references: The accepted answers as given.
@@ -112,7 +112,7 @@ class Rule(ABC, Generic[PreparedT]):
         """Score one prediction.
 
         Args:
-            prediction: The scored part of the output, taken as it is given.
+            prediction: The scored part of the output; it is not cut.
             references: Accepted answers; a string is one reference.
 
         Returns:
@@ -120,7 +120,7 @@ class Rule(ABC, Generic[PreparedT]):
 
         Raises:
             TypeError: If `prediction` or a reference is not a string.
-            ValueError: If there are no references, or one of them is blank.
+            ValueError: If `references` is empty, or one of them is blank.
         """
         if not isinstance(prediction, str):
             raise TypeError(
@@ -140,14 +140,14 @@ FOLDED: Final = "+fold_accents"
 
 
 def folded(rule: str | None, *, fold_accents: bool) -> str | None:
-    """Return the name of a rule as two options give it.
+    """Return the name of a rule by the options `rule` and `fold_accents`.
 
     Args:
         rule: Name of a rule; None if no rule is given.
         fold_accents: Whether accents are ignored.
 
     Returns:
-        The name, with `FOLDED` behind it if accents are ignored.
+        The name, followed by `FOLDED` if accents are ignored.
 
     Raises:
         ValueError: If accents are to be ignored without a rule.
@@ -166,7 +166,7 @@ class FoldedRule(Rule[Any]):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Name of the rule, and that accents are ignored."""
+        """Name of the rule, followed by `FOLDED`."""
         return self.rule.name + FOLDED
 
     def keys(self, texts: Sequence[str]) -> list[str]:
@@ -183,19 +183,19 @@ class FoldedRule(Rule[Any]):
 
 
 def check_references(references: Sequence[str]) -> None:
-    """Refuse accepted answers that no rule can use.
+    """Raise an error for accepted answers that no rule can use.
 
     Args:
         references: Accepted answers.
 
     Raises:
-        TypeError: If `references` is a single string or holds something else than strings.
-        ValueError: If it is empty, or an answer is blank, which every prediction would contain.
+        TypeError: If `references` is a single string or contains a value that is not a string.
+        ValueError: If it is empty, or an answer is blank; every prediction contains a blank.
     """
     if isinstance(references, str):
         raise TypeError(f"`references` must be a list of strings, got the string {references!r}")
     if not len(references):
-        raise ValueError("`references` must hold at least one accepted answer, got none")
+        raise ValueError("`references` must contain at least one accepted answer, got none")
     for answer in references:
         if not isinstance(answer, str):
             raise TypeError(f"`references` must be strings, got {answer!r}; drop it")

@@ -53,10 +53,10 @@ def match(
     """Score one prediction by a rule.
 
     Args:
-        prediction: The scored part of the output. It is taken as it is given: a model that
-            continues after its answer must be cut first, such as `prediction.splitlines()[0]`.
+        prediction: The scored part of the output; it is not cut. If a model continues after its
+            answer, cut the output first, such as `prediction.splitlines()[0]`.
         references: Accepted answers; a string is one reference.
-        rule: Name of a rule, one of `RULES`, or a rule with options of its own, such as
+        rule: Name of a rule, one of `RULES`, or a rule with other options, such as
             `TokenF1Rule(threshold=0.5)`. Default is "popqa", RedirectQA's rule.
         fold_accents: Whether accents of Latin and Greek letters are ignored, so that "Zurich" is
             "Zürich"; see `text.without_accents`.
@@ -67,12 +67,12 @@ def match(
 
     Raises:
         TypeError: If `prediction` or a reference is not a string.
-        ValueError: If the rule is unknown, there are no references, or one of them is blank.
+        ValueError: If the rule is unknown, `references` is empty, or one of them is blank.
 
     Notes:
-        An empty prediction is wrong and every answer matches itself under every rule, but for
-        answers of articles or punctuation alone ("The The", "!!!") under the rules of SQuAD, which
-        keep nothing of them: there both are as its script has them.
+        Under every rule, an empty prediction is incorrect, and every answer matches itself. The
+        exceptions are answers of articles or punctuation only ("The The", "!!!") under the rules of
+        SQuAD, which remove these: there both cases follow SQuAD's script.
 
     References:
         Each rule's class: `PopqaRule`, `ExactRule`, `BoundaryRule`, `TokenF1Rule`, `FuzzyRule`,
@@ -91,14 +91,14 @@ def match(
 
 
 def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
-    """Return the rule of that name; a rule is returned as it is.
+    """Return the rule with a name; a rule is returned unchanged.
 
     Args:
-        rule: Name of a rule, one of `RULES`, with "+fold_accents" behind it if accents are to be
-            ignored; "package:name" or the name of a rule that another
+        rule: Name of a rule, one of `RULES`, followed by "+fold_accents" to ignore accents;
+            "package:name", or only the name, of a rule that another
             package registers as entry point of the group `surface_consistency.rules`;
-            "module:attribute" for anything importable that a person named (see
-            `plugins.importable`); or a rule.
+            "module:attribute" for an importable object, if the name is given by the user and not
+            by a file (see `plugins.importable`); or a rule.
 
     Returns:
         The rule.
@@ -106,7 +106,7 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
     Raises:
         TypeError: If it is neither a name nor a rule.
         ValueError: If no rule has that name.
-        PluginError: If what is named cannot be imported or made, or is no rule.
+        PluginError: If the named object cannot be imported or created, or is not a rule.
 
     References:
         None; the names are this package's own, "popqa" and "exact" after the papers that used them.
@@ -141,18 +141,18 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
 
 
 def rule_in_file(rule: str, file: Path) -> str:
-    """Take the name of a rule from a file of a run, which may name only what is registered.
+    """Return the name of a rule from a file of a run, which may name only registered rules.
 
     Args:
-        rule: What stands there.
-        file: Where, for the message.
+        rule: The name in the file.
+        file: The file, for the message.
 
     Returns:
-        The same; token_f1 where no such rule is registered, which the log says.
+        The name; "token_f1" if no such rule is registered, with a warning in the log.
     """
     try:
         resolve_rule(rule)
     except (PluginError, ValueError) as error:
-        _logger.warning("%s: settings.rule: %s; token_f1 is taken instead", file, error)
+        _logger.warning("%s: settings.rule: %s; token_f1 is used instead", file, error)
         return "token_f1"
     return rule

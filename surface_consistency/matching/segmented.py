@@ -1,4 +1,4 @@
-"""Containment of whole words, also where words are written without spaces."""
+"""Containment of whole words, also in scripts without spaces between words."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from surface_consistency.matching.rule import Normalizer, Rule, plain_keys
 from surface_consistency.text import has_unspaced_script, normalize, script_runs
 
 Segmenter = Callable[[str], Sequence[str]]
-"""A function that cuts a text into words, which joined give the text again, such as `jieba.lcut` or
+"""A function that cuts a text into words, whose concatenation is the text, such as `jieba.lcut` or
 `pythainlp.word_tokenize`."""
 
 SegmentedAnswers = tuple[str, ...]
-"""The answers, normalised, words between single spaces where the script has spaces."""
+"""The normalised answers, with single spaces between words if the script has spaces."""
 
 _MARK = "\x1f"
 
@@ -25,22 +25,22 @@ _MARK = "\x1f"
 class SegmentedRule(Rule[SegmentedAnswers]):
     """Accepts a prediction that contains an accepted answer as whole words, in any script.
 
-    The prediction is cut into words: at white space, and in scripts written without it where the
-    segmenter determines. An answer is found where it begins at the beginning of a word and ends at
-    the end of one, so "京都" is not in "東京都", which is the words "東京" and "都". The verdict
-    has the first answer found; the score is 1.0 or 0.0.
+    The prediction is cut into words: at white space, and by the segmenter in scripts without
+    spaces. An answer is found if it begins at the start of a word and ends at the end of a word, so
+    "京都" is not in "東京都", which is the words "東京" and "都". The match has the first answer
+    found; the score is 1.0 or 0.0.
 
     Raises:
-        ValueError: If `segmenter` is unknown, or when called, if its words do not give its text.
+        ValueError: If `segmenter` is unknown, or when called, if its words do not form the text.
         MissingDependencyError: When called, if ICU is needed and icu4py is not installed.
 
     Notes:
-        Where every script has spaces, this is `BoundaryRule` but for answers without letter or
-        number: "서울" is not found in "서울은", unless a function cuts the particle off. Segmenters
-        err: a name that the dictionary does not contain is cut into short words, so that a part of
-        it is accepted, or joined to its neighbour, so that it is not. "script" is strict: it
-        rejects "東京" in "東京都", fits Japanese, where particles are Hiragana, and accepts next to
-        nothing within a Chinese or Thai sentence. An empty prediction is wrong.
+        If every script has spaces, this is `BoundaryRule`, except for answers without letter or
+        number: "서울" is not found in "서울은", unless a function separates the particle.
+        Segmenters make errors: a name that the dictionary lacks is cut into short words, so that a
+        part of it is accepted, or joined to its neighbour, so that it is rejected. "script" is
+        strict: it rejects "東京" in "東京都", fits Japanese, where particles are Hiragana, and
+        accepts almost nothing in a Chinese or Thai sentence. An empty prediction is incorrect.
 
     References:
         Unicode Standard Annex 29, "Unicode Text Segmentation"; ICU, "Boundary Analysis".
@@ -63,10 +63,10 @@ class SegmentedRule(Rule[SegmentedAnswers]):
     that it can separate a Korean particle or an Arabic article from its noun."""
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first; None compares them as they are."""
+    """Applied to both sides first. With None the texts are unchanged."""
 
     def __post_init__(self) -> None:
-        """Refuse what cuts no text."""
+        """Raise an error for an unknown segmenter."""
         if self.segmenter not in ("icu", "script") and not callable(self.segmenter):
             raise ValueError(
                 f"`segmenter` must be 'icu', 'script' or a function, got {self.segmenter!r}"
@@ -89,11 +89,11 @@ class SegmentedRule(Rule[SegmentedAnswers]):
         ]
 
     def prepare(self, references: Sequence[str], keys: Sequence[str]) -> SegmentedAnswers:
-        """Take the marks out: only the words of the prediction count."""
+        """Remove the marks: only the words of the prediction count."""
         return tuple(key.replace(_MARK, "").strip() for key in keys)
 
     def judge(self, prediction: str, key: str, prepared: SegmentedAnswers) -> tuple[int, float]:
-        """Find the first answer that begins and ends where words of the prediction do."""
+        """Find the first answer that begins and ends at the boundaries of words."""
         if _MARK not in key:
             for position, answer in enumerate(prepared):
                 if f" {answer} " in key:
@@ -111,12 +111,10 @@ class SegmentedRule(Rule[SegmentedAnswers]):
 
 
 def _marked(text: str, segment: Segmenter) -> str:
-    """Put a mark between two words that no space parts."""
+    """Put a mark between two words that are not separated by a space."""
     words = list(segment(text))
     if "".join(words) != text:
-        raise ValueError(
-            f"the words of `segmenter` must give the text again; {text!r} gave {words!r}"
-        )
+        raise ValueError(f"the words of `segmenter` must form its text; {text!r} gave {words!r}")
     marked = words[:1]
     for before, word in pairwise(words):
         is_parted = before[-1:].isspace() or word[:1].isspace()
@@ -126,12 +124,12 @@ def _marked(text: str, segment: Segmenter) -> str:
 
 @lru_cache(maxsize=2)
 def _segmenter(chosen: Literal["icu", "script"]) -> Segmenter:
-    """Find who cuts a text."""
+    """Return the segmenter with a name."""
     if chosen == "script":
         return script_runs
     try:
         from icu4py.breakers import WordBreaker
     except ImportError as error:
         raise MissingDependencyError("the rule `segmented`", "icu4py", "lexical") from error
-    # The dictionaries are chosen by script, so that the language named makes no difference.
+    # The dictionaries are chosen by script, so the language argument makes no difference.
     return lambda text: [str(word) for word in WordBreaker(text, "en")]

@@ -26,12 +26,12 @@ class SquadEmRule(EqualityRule):
     """Accepts a prediction that equals an accepted answer in SQuAD's normal form: its exact match.
 
     The normal form lowers the text, deletes ASCII punctuation, replaces the words "a", "an" and
-    "the" by spaces, and joins what white space separates by single spaces. The score is 1.0 or 0.0.
+    "the" by spaces, and joins the words by single spaces. The score is 1.0 or 0.0.
 
     Notes:
-        Punctuation is deleted, not blanked: "U.S.A." equals "USA", and "letter-word" is one word.
-        Punctuation other than ASCII ("“", "–") stays. Two texts without a word left ("The" and
-        "!!!") are equal, in the scripts of both versions.
+        Punctuation is deleted and not replaced by spaces: "U.S.A." equals "USA", and "letter-word"
+        is one word. Punctuation other than ASCII ("“", "–") is kept. Two texts without any words
+        after this ("The" and "!!!") are equal, in the scripts of both versions.
 
     References:
         `exact_match_score` of SQuAD's `evaluate-v1.1.py`; Rajpurkar et al. (2016), "SQuAD: 100,000+
@@ -50,24 +50,24 @@ class SquadEmRule(EqualityRule):
 
 
 SquadAnswers = tuple[tuple[tuple[str, ...], Counter[str]], ...]
-"""For each answer its words, and how often it has each."""
+"""For each answer its words, and the number of occurrences of each word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquadF1Rule(Rule[SquadAnswers]):
-    """Scores a prediction by the F1 of SQuAD's evaluation script, the best over the answers.
+    """Scores a prediction by the F1 of SQuAD's evaluation script, the maximum over the answers.
 
-    With precision the share of the prediction's words that the answer has, and recall the reverse,
-    both counted as often as both sides have a word, F1 is 2 precision recall / (precision + recall)
-    over the words of SQuAD's normal form, which `SquadEmRule` describes.
+    Precision is the proportion of the prediction's words that the answer contains, recall the
+    proportion of the answer's words that the prediction contains, both with multiplicity. F1 is
+    2 precision recall / (precision + recall), on the normal form that `SquadEmRule` describes.
 
     Raises:
         ValueError: If `threshold` is not in (0, 1] or `version` is unknown.
 
     Notes:
-        The score is the script's to the last bit, in [0, 1] where the script uses percent. Under
-        version 1.1 an answer of articles or punctuation alone ("The The", "!!!") does not match
-        itself. For scripts without spaces a whole phrase is one word: see the rule `segmented`.
+        The score equals the script's to the last bit, in [0, 1] instead of percent. Under version
+        1.1 an answer of articles or punctuation only ("The The", "!!!") does not match itself. For
+        scripts without spaces a whole phrase is one word: see the rule `segmented`.
 
     References:
         `f1_score` of SQuAD's `evaluate-v1.1.py`, `compute_f1` of `evaluate-v2.0.py`; Rajpurkar et
@@ -83,16 +83,16 @@ class SquadF1Rule(Rule[SquadAnswers]):
     name: ClassVar[str] = "squad_f1"
 
     threshold: float = 0.8
-    """Lowest F1 that is a match, in (0, 1]. SQuAD has none, since it averages the score; the
+    """Minimum F1 of a match, in (0, 1]. SQuAD has no threshold, since it averages the score; the
     default is that of `TokenF1Rule`."""
 
     version: SquadVersion = "1.1"
-    """Script that defines the score of a text without a word left: by "1.1" 0.0 against every text;
-    by "2.0", whose unanswerable questions have the empty answer, 1.0 against another such text and
-    0.0 against the rest."""
+    """Script that defines the score of a text without any words. "1.1" scores it 0.0 with every
+    text. "2.0", whose unanswerable questions have the empty answer, scores it 1.0 with another such
+    text and 0.0 with any other."""
 
     def __post_init__(self) -> None:
-        """Refuse a threshold that accepts everything or nothing, and an unknown version."""
+        """Raise an error for a threshold outside (0, 1] or an unknown version."""
         if not 0.0 < self.threshold <= 1.0:
             raise ValueError(f"`threshold` must be in (0, 1], got {self.threshold!r}")
         if self.version not in ("1.1", "2.0"):

@@ -1,4 +1,4 @@
-"""Overlap of words: an F1 like SQuAD's, on this package's own normal form."""
+"""Overlap of words: an F1 like that of SQuAD, on this package's own normal form."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,20 +21,20 @@ answers that repeat a word."""
 class TokenF1Rule(Rule[TokenAnswers]):
     """Accepts a prediction whose words overlap enough with those of an accepted answer.
 
-    With `c` words in common (counted as often as both sides have them), F1 is 2c / (words of the
-    prediction + words of the answer); the score is the highest F1 over the answers, and the verdict
-    has the answer with that F1, the first among equals. The articles "a", "an" and "the" are left
-    out. The formula is SQuAD's, the words are not: `SquadF1Rule` gives the score of its script.
+    With `c` words in common (with multiplicity), F1 is 2c / (words of the prediction + words of the
+    answer). The score is the highest F1 over the answers, and the match has the answer with that
+    F1, the first among equals. The articles "a", "an" and "the" are excluded. The formula is that
+    of SQuAD, but the words are not: `SquadF1Rule` returns the score of SQuAD's script.
 
     Raises:
         ValueError: If `threshold` is not in (0, 1].
 
     Notes:
-        Unlike in SQuAD's script, punctuation separates words ("letter–word" is two, and "U.S.A." is
-        three, none of which is in "USA") and diacritics count by their Unicode normal form. Order
-        is ignored, and a long prediction scores low even if it contains the answer: judge first
-        lines. A text of articles alone keeps them. In scripts without spaces each character is a
-        word. An empty prediction scores 0.0.
+        Unlike in SQuAD's script, punctuation separates words ("letter–word" is two words, and
+        "U.S.A." is three, none of them in "USA"), and diacritics count by their Unicode normal
+        form. Order is ignored. A long prediction scores low even if it contains the answer, so
+        score first lines. A text of articles only keeps them. In scripts without spaces each
+        character is a word. An empty prediction scores 0.0.
 
     References:
         Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
@@ -50,14 +50,14 @@ class TokenF1Rule(Rule[TokenAnswers]):
     name: ClassVar[str] = "token_f1"
 
     threshold: float = 0.8
-    """Lowest F1 that is a match, in (0, 1]. The default accepts "George Bush" for "George W. Bush",
-    but not a shared first name, which is 0.5 at most between two-word names."""
+    """Minimum F1 of a match, in (0, 1]. The default accepts "George Bush" for "George W. Bush", but
+    not a shared first name, which scores at most 0.5 between two-word names."""
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first; None compares them as they are."""
+    """Applied to both sides first. With None the texts are unchanged."""
 
     def __post_init__(self) -> None:
-        """Refuse a threshold that accepts everything or nothing."""
+        """Raise an error for a threshold outside (0, 1]."""
         if not 0.0 < self.threshold <= 1.0:
             raise ValueError(f"`threshold` must be in (0, 1], got {self.threshold!r}")
 
@@ -79,11 +79,11 @@ class TokenF1Rule(Rule[TokenAnswers]):
             return -1, 0.0
         words = _without_articles(words)
         counts, n_words = Counter(words if repeated else ()), len(words)
-        is_said = {*words}.__contains__
+        occurs = {*words}.__contains__
         best, position = 0.0, -1
         for place, answer in enumerate(lists):
             is_plain = place not in repeated
-            common = map(is_said, answer) if is_plain else (counts & Counter(answer)).values()
+            common = map(occurs, answer) if is_plain else (counts & Counter(answer)).values()
             n_common = sum(common)
             score = 2 * n_common / (n_words + len(answer))
             if score > best:
@@ -92,5 +92,5 @@ class TokenF1Rule(Rule[TokenAnswers]):
 
 
 def _without_articles(words: list[str]) -> list[str]:
-    """Return the words that are no articles, or all when nothing else is there."""
+    """Return the words that are not articles, or all words if all are articles."""
     return [word for word in words if word not in _ARTICLES] or words

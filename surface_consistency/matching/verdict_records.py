@@ -1,4 +1,4 @@
-"""Generations judged into verdict records, and how much verdicts depend on the rule."""
+"""Score generations as `Verdict` records, and compare the labels of different rules."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
@@ -16,7 +16,7 @@ from surface_consistency.text import first_line, first_text_line
 
 _ROWS_AT_ONCE = 2_048
 COMPARED_RULES: Final = ("popqa", "exact", "boundary", "token_f1", "fuzzy")
-"""Rules that are compared with each other unless told."""
+"""Rules that are compared by default."""
 
 
 def verdicts(
@@ -27,23 +27,23 @@ def verdicts(
     rule: str | Rule[Any] = "popqa",
     region: AnswerSpan = "first_line",
 ) -> Iterator[Verdict]:
-    r"""Judge generations and yield a record for each, in order.
+    r"""Score generations and yield one record for each, in order.
 
-    The columns are read as the verdicts are taken, a few thousand rows at a time, so they may be
-    generators over files of any size.
+    The columns are read lazily, a few thousand rows at a time, so they may be generators over files
+    of any size.
 
     Args:
-        target_ids: Identifiers of what is judged, (n_rows,).
-        generations: What the model wrote after each prompt, (n_rows,); None where it wrote nothing
-            because it could not be asked.
-        answers: Accepted answers of each question, (n_rows,).
-        rule: Name of a rule, one of `RULES`, or a rule with options of its own.
-        region: Which part is judged: "first_line", the default, as in RedirectQA,
-            "first_text_line" or "whole".
+        target_ids: Identifiers of the scored answers, shape `(n_rows,)`.
+        generations: The model's output for each prompt, shape `(n_rows,)`; None if the
+            request failed.
+        answers: Accepted answers of each question, shape `(n_rows,)`.
+        rule: Name of a rule, one of `RULES`, or a rule with other options.
+        region: Scored part: "first_line", the default, as in RedirectQA, "first_text_line" or
+            "whole".
 
     Yields:
-        One verdict a row; `correct` is None, with the reason, where the generation or the
-        accepted answers are missing.
+        One record per row; `correct` is None, with the reason, if the generation or the accepted
+        answers are missing.
 
     Raises:
         TypeError: If a generation or an answer is not a string.
@@ -51,8 +51,8 @@ def verdicts(
             accepted answer is blank.
 
     Notes:
-        A generation whose first line is empty is wrong under "first_line", whatever follows;
-        "first_text_line" passes over blank lines.
+        A generation whose first line is empty is incorrect under "first_line", whatever follows;
+        "first_text_line" skips blank lines.
 
     References:
         First lines: Mallen et al. (2023), `run_model.py`; RedirectQA (arXiv 2604.21882), section 2.
@@ -74,16 +74,16 @@ def match_spans(
     rule: str | Rule[Any],
     region: AnswerSpan,
 ) -> tuple[list[str | None], MatchColumns]:
-    """Score a part of each text by a rule: the one way from an answer to its label.
+    """Score a part of each text by a rule. All scoring of answers uses this function.
 
     Args:
-        texts: Answers without reasoning, (n_rows,); None where there is none.
-        references: Accepted answers of each row, (n_rows,).
+        texts: Answers without reasoning, shape `(n_rows,)`; None if missing.
+        references: Accepted answers of each row, shape `(n_rows,)`.
         rule: As for `verdicts`.
         region: The part, as for `answer_span`.
 
     Returns:
-        The parts, None where there is no text, and their labels.
+        The parts, None for a missing text, and their labels.
 
     Raises:
         ValueError: As for `verdicts`.
@@ -94,10 +94,10 @@ def match_spans(
 
 
 def answer_span(generation: str, *, region: AnswerSpan = "first_line") -> str:
-    r"""Return the part of a generation that is judged.
+    r"""Return the part of a generation that is scored.
 
     Args:
-        generation: What the model wrote after the prompt.
+        generation: The model's output for the prompt.
         region: "first_line", the default, "first_text_line" or "whole".
 
     Returns:
@@ -126,7 +126,7 @@ _CUTS: Mapping[str, Callable[[str], str]] = {
 
 
 def _check_region(region: str) -> None:
-    """Refuse an unknown region."""
+    """Raise an error for an unknown region."""
     if region not in _CUTS:
         raise ValueError(f"`region` must be one of {', '.join(_CUTS)}; got {region!r}")
 
@@ -136,7 +136,7 @@ def _verdicts(
     rule: Rule[Any],
     region: AnswerSpan,
 ) -> Iterator[Verdict]:
-    """Judge rows chunk by chunk."""
+    """Score rows chunk by chunk."""
     rows, first_row = iter(rows), 0
     while chunk := list(islice(rows, _ROWS_AT_ONCE)):
         predictions = [_prediction(generation, region) for _, generation, _ in chunk]
@@ -157,7 +157,7 @@ def _verdicts(
 
 
 def _prediction(generation: str | None, region: AnswerSpan) -> str | None:
-    """Return the judged part of a generation, None when there is none."""
+    """Return the scored part of a generation, None if it is missing."""
     return answer_span(generation, region=region) if isinstance(generation, str) else generation
 
 
@@ -168,23 +168,22 @@ def rule_agreement(
     rules: Sequence[str | Rule[Any]] = COMPARED_RULES,
     region: AnswerSpan = "first_line",
 ) -> pd.DataFrame:
-    r"""Count the verdicts that change with the matching rule or with the judged part.
+    r"""Count the labels that change with the matching rule or with the scored part.
 
     Args:
-        generations: What the model wrote after each prompt, uncut, (n_rows,); None where there is
-            nothing.
-        answers: Accepted answers of each row, (n_rows,).
-        rules: Names of rules, or rules with options of their own. Default is popqa, exact,
-            boundary, token_f1 and fuzzy.
+        generations: The model's output for each prompt, uncut, shape `(n_rows,)`; None if missing.
+        answers: Accepted answers of each row, shape `(n_rows,)`.
+        rules: Names of rules, or rules with other options. Default is popqa, exact, boundary,
+            token_f1 and fuzzy.
         region: Part of the generation on which the rules are compared with each other. Default is
             "first_line".
 
     Returns:
-        One row for each pair of rules on that part, then one row for each rule between that line
-        (the first where the part is the whole) and the whole generation, with the columns
-        `compared` ("rules" or "regions"), `first_rule`, `first_region`, `second_rule`,
-        `second_region`, `n` (rows that are scored), `both` (accepted by both), `first_only`,
-        `second_only`, `neither` and `n_differ` (`first_only + second_only`).
+        One row per pair of rules on that part, then one row per rule that compares that part (the
+        first line if `region` is "whole") with the whole generation. The columns are `compared`
+        ("rules" or "regions"), `first_rule`, `first_region`, `second_rule`, `second_region`, `n`
+        (scored rows), `both` (accepted by both), `first_only`, `second_only`, `neither` and
+        `n_differ` (`first_only + second_only`).
 
     Raises:
         TypeError: If a generation or an answer is not a string.
@@ -192,7 +191,7 @@ def rule_agreement(
             in length, or an accepted answer is blank.
 
     Notes:
-        Rows without generation or accepted answers are left out of `n`. With no rows all counts
+        Rows without generation or accepted answers are excluded from `n`. With no rows all counts
         are 0.
 
     References:
@@ -215,15 +214,15 @@ def rule_agreement(
     generated, given = list(generations), list(answers)
     if len(generated) != len(given):
         raise ValueError(
-            "`generations` and `answers` must have one entry a row, "
+            "`generations` and `answers` must have one entry per row, "
             f"got {len(generated)} and {len(given)}"
         )
     counts = np.zeros((len(sides), 4), dtype=np.int64)
     for start in range(0, len(generated), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        judged = _judged(chosen, generated[rows], given[rows], line, start)
+        labels = _labels(chosen, generated[rows], given[rows], line, start)
         for place, (first, second) in enumerate(sides):
-            cell = judged[first] * 2 + judged[second]
+            cell = labels[first] * 2 + labels[second]
             counts[place] += np.bincount(cell[cell >= 0], minlength=4)[:4]
     compared = []
     for (first, second), (neither, second_only, first_only, both) in zip(
@@ -247,16 +246,16 @@ def rule_agreement(
     return pd.DataFrame(compared)
 
 
-def _judged(
+def _labels(
     rules: Sequence[Rule[Any]],
     generations: Sequence[str | None],
     answers: Sequence[Sequence[str] | None],
     line: AnswerSpan,
     first_row: int,
 ) -> dict[tuple[str, AnswerSpan], npt.NDArray[np.int64]]:
-    """Judge rows by each rule on both parts: 1, 0, or a negative number where there is no verdict.
+    """Score rows by each rule on both parts: 1, 0, or a negative number if unscored.
 
-    Most outputs are one line: what a rule says of that it says of the whole.
+    Outputs of one line, which are the majority, are scored once, since both parts are equal.
     """
     sets = [tuple(item) if isinstance(item, list) else item for item in answers]
     lines = [_prediction(generation, line) for generation in generations]
@@ -278,5 +277,5 @@ def _judged(
 
 
 def _as_numbers(verdicts: Sequence[bool | None]) -> npt.NDArray[np.int64]:
-    """Write verdicts as 1, 0, and -4 for none, so that no sum of two with a missing one is >= 0."""
+    """Convert labels to 1 and 0, and None to -4, so that a missing one makes the cell negative."""
     return np.array([-4 if made is None else made for made in verdicts], dtype=np.int64)

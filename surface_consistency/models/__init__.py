@@ -1,4 +1,4 @@
-"""Prompts to generations: runners, and what asks them."""
+"""Runners, which query a model and turn prompts into generations."""
 
 import lazy_loader
 

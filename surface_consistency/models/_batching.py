@@ -1,4 +1,4 @@
-"""From prompts to batches of token ids, checked against the model's context."""
+"""Conversion of prompts to batches of token ids, with a check of the model's context length."""
 
 import hashlib
 import json
@@ -22,16 +22,16 @@ _CHUNK = 1024
 
 @dataclass(kw_only=True, eq=False)
 class PromptEncoder:
-    """Tokenises texts as the tokenizer does by default, and chats by its template."""
+    """Tokenises texts with the tokenizer's defaults, and conversations with its chat template."""
 
     tokenizer: Any
     """A tokenizer of transformers."""
 
     label: str
-    """Name of the model, for errors."""
+    """Name of the model, for error messages."""
 
     vocabulary: int
-    """Rows of the model's embedding table."""
+    """Number of rows of the model's embedding table."""
 
     chat_options: Mapping[str, JsonValue]
     """Variables for the chat template."""
@@ -40,8 +40,8 @@ class PromptEncoder:
         """Yield the token ids of each prompt, special tokens included.
 
         Raises:
-            RunnerError: If a prompt has no tokens and the model no start token, or the model does
-                not know a token; names the prompt.
+            RunnerError: If a prompt has no tokens and the model no start token, or a token is not
+                in the model's vocabulary; the message names the prompt.
         """
         for start in range(0, len(prompts), _CHUNK):
             chunk = prompts[start : start + _CHUNK]
@@ -61,7 +61,7 @@ class PromptEncoder:
 
     @cached_property
     def template_tags(self) -> tuple[str, ...]:
-        """The tags of reasoning that the model's own chat template names."""
+        """The reasoning tags in the model's own chat template."""
         template = self.tokenizer.chat_template
         texts = template.values() if isinstance(template, dict) else [template or ""]
         return template_tags("\n".join(texts))
@@ -79,18 +79,18 @@ class PromptEncoder:
         return dict(zip(texts, batch["input_ids"], strict=True))
 
     def render(self, prompt: Prompt) -> str:
-        """Write a conversation as the model's chat template has it.
+        """Render a conversation with the model's chat template.
 
         Raises:
-            RunnerError: If there is no template, or it refuses the conversation; names the prompt.
+            RunnerError: If the template is missing or rejects the conversation; names the prompt.
         """
         from jinja2 import TemplateError
 
         if not self.tokenizer.chat_template:
             raise RunnerError(
                 f"{self.label} has no chat template, so it cannot answer the conversation of "
-                f"prompt {shown(prompt.id)}; ask without `chat` (slaq: with `completion`), or take "
-                "an instruction-tuned model"
+                f"prompt {shown(prompt.id)}; omit `chat` (slaq: set `completion`), or use an "
+                "instruction-tuned model"
             )
         turns = [{"role": turn.role, "content": turn.content} for turn in prompt.messages or ()]
         try:
@@ -99,13 +99,13 @@ class PromptEncoder:
             )
         except TemplateError as error:
             raise RunnerError(
-                f"the chat template of {self.label} refuses prompt {shown(prompt.id)}: {error}; "
+                f"the chat template of {self.label} rejects prompt {shown(prompt.id)}: {error}; "
                 "change the roles of its messages"
             ) from error
         return rendered
 
     def _checked(self, prompt: Prompt, ids: list[int]) -> "array[int]":
-        """Refuse what the model cannot read; give an empty prompt its start token."""
+        """Raise an error for tokens outside the vocabulary; an empty prompt gets a start token."""
         if not ids:
             if self.tokenizer.bos_token_id is None:
                 raise RunnerError(
@@ -115,43 +115,44 @@ class PromptEncoder:
             ids = [self.tokenizer.bos_token_id]
         if max(ids) >= self.vocabulary:
             raise RunnerError(
-                f"the tokenizer of {self.label} gives prompt {shown(prompt.id)} token {max(ids)}, "
-                f"but the model knows {self.vocabulary}; tokenizer and model do not belong together"
+                f"the tokenizer of {self.label} returns token {max(ids)} for prompt "
+                f"{shown(prompt.id)}, but the vocabulary has {self.vocabulary} tokens; use the "
+                "tokenizer of the model"
             )
         return array("i", ids)
 
 
 @dataclass(kw_only=True, eq=False)
 class Planner:
-    """Cuts runs into batches and lays batches out; remembers token ids between the two."""
+    """Divides runs into batches and arranges each batch; caches token ids between the two steps."""
 
     encoder: PromptEncoder
-    """Prompts to token ids."""
+    """Converts prompts to token ids."""
 
     label: str
-    """Name of the model, for errors."""
+    """Name of the model, for error messages."""
 
     context: int | None
-    """Tokens that the model can read and write together; None for no limit."""
+    """Maximum number of tokens of prompt and answer together; None for no limit."""
 
     batch_size: int
-    """Prompts a batch at most."""
+    """Maximum number of prompts per batch."""
 
     reuse_prefix: bool
     """Whether rows may share a prefix."""
 
     shuffle_seed: int | None
-    """Seed of another composition of batches."""
+    """Seed of a random composition of batches; None for the default order."""
 
     _encoded: "dict[str, array[int]]" = field(default_factory=dict, init=False)
     _prefixes: dict[str | None, Tokens] = field(default_factory=dict, init=False)
 
     def limit(self, max_new_tokens: int) -> int | None:
-        """Return how many tokens a prompt may have; None for no limit."""
+        """Return the maximum number of tokens of a prompt; None for no limit."""
         return None if self.context is None else self.context - max_new_tokens
 
     def plan(self, prompts: Sequence[Prompt], max_new_tokens: int) -> list[list[Prompt]]:
-        """Check all prompts, then cut them into batches."""
+        """Check all prompts, then divide them into batches."""
         encoded = self._encode(prompts, max_new_tokens)
         members: dict[str | None, list[array[int]]] = {}
         for prompt, ids in zip(prompts, encoded, strict=True):
@@ -167,14 +168,14 @@ class Planner:
         return [[prompts[position] for position in batch] for batch in batches]
 
     def rows(self, prompts: Sequence[Prompt], max_new_tokens: int) -> "list[array[int]]":
-        """Return the token ids of a batch, planned or not."""
+        """Return the token ids of a batch, whether it was planned or not."""
         new = [prompt for prompt in prompts if prompt.key not in self._encoded]
         encoded = self._encode(new, max_new_tokens)
         self._encoded |= {prompt.key: ids for prompt, ids in zip(new, encoded, strict=True)}
         return [self._encoded[prompt.key] for prompt in prompts]
 
     def lay_out(self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]") -> Batch:
-        """Split rows into shared prefixes and the rest, where that saves work."""
+        """Split rows into shared prefixes and suffixes, if that saves work."""
         if not self.reuse_prefix:
             return Batch(suffixes=rows)
         members: dict[str | None, list[array[int]]] = {}
@@ -184,12 +185,12 @@ class Planner:
         return shared_batch(rows, [prefixes[prompt.group] for prompt in prompts])
 
     def release(self, prompts: Sequence[Prompt]) -> None:
-        """Forget the token ids of answered prompts."""
+        """Delete the cached token ids of answered prompts."""
         for prompt in prompts:
             self._encoded.pop(prompt.key, None)
 
     def _prefix(self, group: str | None, rows: "Sequence[array[int]]") -> Tokens:
-        """Take the prefix planned for a group, so that all its batches share it, if it fits."""
+        """Return the planned prefix of a group, common to its batches, if it fits the rows."""
         planned = self._prefixes.get(group, ())
         n = len(planned)
         if planned and all(len(ids) > n and tuple(ids[:n]) == planned for ids in rows):
@@ -197,7 +198,7 @@ class Planner:
         return _shared(rows)
 
     def _encode(self, prompts: Sequence[Prompt], max_new_tokens: int) -> "list[array[int]]":
-        """Tokenise prompts and refuse those that do not fit."""
+        """Tokenise prompts, and raise an error if some are too long."""
         encoded = list(self.encoder.encode(prompts))
         limit = self.limit(max_new_tokens)
         if limit is None:
@@ -208,15 +209,15 @@ class Planner:
             worst = max(too_long, key=sizes.__getitem__)
             remedy = _remedy(limit + max_new_tokens - sizes[worst])
             raise RunnerError(
-                f"prompt {shown(worst)} has {sizes[worst]:,} tokens; {self.label} takes {limit:,} "
-                f"({self.context:,} minus {max_new_tokens} new ones). {len(too_long):,} of "
-                f"{len(prompts):,} prompts are too long: {remedy}"
+                f"prompt {shown(worst)} has {sizes[worst]:,} tokens; {self.label} accepts "
+                f"{limit:,} ({self.context:,} minus {max_new_tokens} new ones). "
+                f"{len(too_long):,} of {len(prompts):,} prompts are too long: {remedy}"
             )
         return encoded
 
 
 def _remedy(n_left: int) -> str:
-    """Say how prompts fit a context that has room for so many tokens after the longest."""
+    """Describe how to fit prompts; `n_left` is the context minus the tokens of the longest."""
     fewer = f"set at most {n_left:,} new tokens, " if n_left > 0 else ""
     return f"{fewer}use fewer shots if the study has them, or use a model with a longer context"
 
@@ -227,7 +228,7 @@ def _shared(rows: "Sequence[array[int]]") -> Tokens:
 
 
 def common_prefix_length(rows: "Sequence[array[int]]") -> int:
-    """Count the leading tokens that all rows share, leaving each row at least one token more."""
+    """Count the common leading tokens of all rows; each row keeps at least one token after them."""
     shortest, longest = min(rows), max(rows)
     limit = min(map(len, rows)) - 1
     for index in range(limit):
@@ -243,10 +244,11 @@ def cut_batches(
     batch_size: int,
     shuffle_seed: int | None = None,
 ) -> list[list[int]]:
-    """Cut prompts into batches that keep groups together, longest prompts first.
+    """Divide prompts into batches that keep groups together, longest prompts first.
 
-    Groups of at least half a batch get batches of their own, of nearly equal size; smaller groups
-    are packed whole. With a seed, order and cuts are random, but each group still stays together.
+    Groups of at least half a batch are divided into batches of nearly equal size without other
+    prompts; smaller groups are combined and not divided. With a seed, order and division are
+    random, but each group is still kept together.
 
     Returns:
         Positions of the prompts, batch by batch.
@@ -267,7 +269,7 @@ def cut_batches(
 
 
 def _cut(group: list[int], batch_size: int, rng: random.Random | None) -> Iterator[list[int]]:
-    """Cut one large group: into nearly equal parts, or at random offsets."""
+    """Divide one large group into nearly equal parts, or at random offsets."""
     if rng is not None:
         first = rng.randint(1, min(batch_size, len(group)))
         yield group[:first]
@@ -284,7 +286,7 @@ def _cut(group: list[int], batch_size: int, rng: random.Random | None) -> Iterat
 
 
 def _pack(groups: Sequence[list[int]], batch_size: int) -> Iterator[list[int]]:
-    """Fill batches with whole small groups."""
+    """Fill batches with complete small groups."""
     batch: list[int] = []
     for group in groups:
         if batch and len(batch) + len(group) > batch_size:

@@ -1,4 +1,4 @@
-"""How a continuation is chosen and where it ends."""
+"""Selection of the tokens of a continuation, and detection of its end."""
 
 import copy
 import random
@@ -55,7 +55,7 @@ _GREEDY_SETTINGS = (
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length")
 _NO_LIMIT = 1_000_000
 TAIL = 32
-"""Tokens at the end of reasoning in which its closing tag stands, one byte a token at worst."""
+"""Number of last tokens searched for a closing tag; enough even with one byte per token."""
 
 
 def greedy_config(
@@ -82,13 +82,13 @@ def end_tokens(config: "GenerationConfig") -> frozenset[int]:
 
 
 def greedy_settings(config: "GenerationConfig") -> dict[str, JsonValue]:
-    """Return those generation settings that change greedy decoding and differ from none."""
+    """Return the generation settings that change greedy decoding and differ from the defaults."""
     different = config.to_diff_dict()
     return {name: different[name] for name in _GREEDY_SETTINGS if different.get(name) is not None}
 
 
 def context_length(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int | None:
-    """Return how many tokens the model can read and write together; None when nothing says so."""
+    """Return the maximum number of tokens of prompt and answer together; None if unknown."""
     known = model_context(model)
     if known is not None:
         return known
@@ -97,13 +97,13 @@ def context_length(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase
 
 
 def model_context(model: "PreTrainedModel") -> int | None:
-    """Return how many tokens the model's configuration says it can read; None when it does not.
+    """Return the context length in the model's configuration; None if it contains none.
 
     Args:
         model: A causal language model of transformers.
 
     Returns:
-        The tokens, prompt and continuation together.
+        The maximum number of tokens, prompt and continuation together.
     """
     config = model.config.get_text_config()
     values = (getattr(config, name, None) for name in _CONTEXT_NAMES)
@@ -112,10 +112,10 @@ def model_context(model: "PreTrainedModel") -> int | None:
 
 @dataclass(kw_only=True, eq=False)
 class StopTracker:
-    """Tells `generate` which rows have ended, and remembers where: a stopping criterion.
+    """Stopping criterion that marks the rows of a batch that have ended, and stores their texts.
 
-    Reasoning is followed as it is written: stop strings end answers only, and reasoning and
-    answer each have their own limit where `params.max_reasoning_tokens` is given.
+    Reasoning is tracked during generation: stop strings end only answers, and reasoning and answer
+    each have a separate limit if `params.max_reasoning_tokens` is given.
     """
 
     tokenizer: Any
@@ -131,13 +131,13 @@ class StopTracker:
     """End-of-sequence tokens."""
 
     opened: Sequence[bool]
-    """Of each row of the batch, whether its prompt ends within reasoning."""
+    """Whether the prompt of each row of the batch ends within reasoning."""
 
     n_prompt: int
-    """Columns before the first new token."""
+    """Number of columns before the first new token."""
 
     def __post_init__(self) -> None:
-        """Start with every row going on."""
+        """Initialise the state, in which no row has ended."""
         n_rows = len(self.opened)
         self._rows: list[list[int]] = [[] for _ in range(n_rows)]
         self._texts: list[str | None] = [None] * n_rows
@@ -151,14 +151,14 @@ class StopTracker:
             for number, token in self.tokenizer.added_tokens_decoder.items()
             if token.special
         }
-        # Tags that are special tokens stay in the text, or nobody could tell reasoning from answer.
-        self._dropped = {number for number, token in special.items() if not self.tags.holds(token)}
+        # Tags that are special tokens are kept, to separate reasoning from the answer.
+        self._dropped = {number for number, token in special.items() if not self.tags.has(token)}
         self._keeps_special = len(self._dropped) < len(special)
 
     def __call__(
         self, input_ids: "torch.Tensor", scores: object, **kwargs: object
     ) -> "torch.Tensor":
-        """Look at the newest tokens."""
+        """Process the newest tokens."""
         import torch
 
         for row, ids in enumerate(input_ids[:, self.n_prompt :].tolist()):
@@ -169,14 +169,14 @@ class StopTracker:
         return torch.tensor(ended, device=input_ids.device)
 
     def results(self) -> list[tuple[str, bool, int]]:
-        """Return for each row its text, whether it ended by itself, and its number of tokens."""
+        """Return text, whether it ended before the limit, and number of tokens of each row."""
         return [
             (self.decode(ids) if text is None else text, text is not None and not is_cut, len(ids))
             for text, is_cut, ids in zip(self._texts, self._is_cut, self._rows, strict=True)
         ]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Turn tokens into text as they are: no special tokens but tags, no tidying of spaces."""
+        """Decode tokens unchanged: without special tokens except tags, and with original spaces."""
         if self._keeps_special:
             ids = [number for number in ids if number not in self._dropped]
         text: str = self.tokenizer.decode(
@@ -185,7 +185,7 @@ class StopTracker:
         return text
 
     def _ended(self, row: int, ids: list[int]) -> str | None:
-        """Return the text of a row that ends here, else None."""
+        """Return the text of a row if it ends here, else None."""
         if ids[-1] in self.eos:
             return self.decode(ids[:-1])
         self._follow(row, ids)
@@ -200,7 +200,7 @@ class StopTracker:
         return self.decode(ids) if self._is_cut[row] else None
 
     def _follow(self, row: int, ids: list[int]) -> None:
-        """Note where a row begins to think and where its reasoning ends."""
+        """Record if the reasoning of a row begins or ends."""
         if self._is_thinking[row] is None:
             self._is_thinking[row] = self.tags.may_open(self.decode(ids))
         if self._is_thinking[row] and self.tags.closing_tag.search(self.decode(ids[-TAIL:])):
@@ -208,7 +208,7 @@ class StopTracker:
             self._n_reasoning[row] = len(ids)
 
     def _stopped(self, row: int, ids: list[int]) -> str | None:
-        """Return the text of a row up to the stop string that its answer holds, else None."""
+        """Return the text of a row up to a stop string in its answer; None without one."""
         n_reasoning = self._n_reasoning[row]
         text = self.decode(ids[max(0, n_reasoning - TAIL) :] if n_reasoning else ids)
         if not n_reasoning:
@@ -219,10 +219,10 @@ class StopTracker:
 
 
 class SeededSampling:
-    """Draws each row's tokens with a generator of its own: a logits processor.
+    """Logits processor that draws the tokens of each row with a separate random generator.
 
-    Greedy choice then picks the token drawn here. What a prompt gets depends on the seed and on
-    its content alone, not on the prompts beside it.
+    Greedy decoding then picks the drawn token. The tokens of a prompt depend only on the seed and
+    the prompt's content, not on other prompts of the batch.
 
     Args:
         params: Temperature, nucleus mass and seed.
@@ -237,7 +237,7 @@ class SeededSampling:
         ]
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Leave one token of each row possible."""
+        """Set the logits of all tokens except the drawn one to minus infinity."""
         import torch
 
         probabilities = torch.softmax(scores.double() / self._temperature, dim=-1)

@@ -1,4 +1,4 @@
-"""Batches of token ids through a causal language model, the shared prefixes computed once."""
+"""Forward passes of a causal language model over batches that share prefixes."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ Tokens = tuple[int, ...]
 """Token ids that rows may share."""
 
 _WORTHWHILE: Final = 0.75
-"""Share of the plain work that a shared prefix may cost at most."""
+"""Maximum cost of a batch with shared prefixes, as a proportion of the cost without."""
 
 _logger = logging.getLogger(__name__)
 
@@ -33,33 +33,33 @@ _OUT_OF_MEMORY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows of one call: each a prefix that it shares with others, and the rest."""
+    """Rows of one call: each has a prefix that other rows may share, and a suffix."""
 
     suffixes: Sequence[Sequence[int]]
     """Tokens of each row after its prefix; at least one."""
 
     prefixes: tuple[Tokens, ...] = ()
-    """Distinct prefixes; empty when nothing is shared."""
+    """Distinct prefixes; empty if no prefix is shared."""
 
     owner: Sequence[int] = field(default=())
-    """Position in `prefixes` of each row's prefix."""
+    """Index in `prefixes` of each row's prefix."""
 
     @property
     def n_computed(self) -> int:
-        """Positions that the batch computes, padding included."""
+        """Number of positions that are computed, padding included."""
         n_prefix = len(self.prefixes) * max(map(len, self.prefixes), default=0)
         return n_prefix + len(self.suffixes) * max(map(len, self.suffixes))
 
 
 def shared_batch(rows: Sequence[Sequence[int]], prefixes: Sequence[Tokens]) -> Batch:
-    """Split rows into prefixes that they share and the rest, where that saves work.
+    """Split rows into shared prefixes and suffixes, if that saves work.
 
     Args:
         rows: The tokens of each row.
-        prefixes: What each row begins with and may share; empty where it is none.
+        prefixes: The prefix of each row that it may share; may be empty.
 
     Returns:
-        The batch; a plain one where a row has no prefix, or little is saved.
+        The batch; without prefixes if a row has none, or if less than 25 % of the work is saved.
     """
     plain = Batch(suffixes=rows)
     if not all(prefixes):
@@ -74,11 +74,11 @@ def shared_batch(rows: Sequence[Sequence[int]], prefixes: Sequence[Tokens]) -> B
 
 
 class Engine:
-    """Runs a model on batches; keeps the cache of the last prefixes for the next batch.
+    """Runs a model on batches, and caches the keys and values of the last prefixes.
 
-    A row is laid out as [padding | prefix | padding | suffix]. All rows of one prefix then hold it
-    in the same columns, so its keys and values are computed once and repeated; padding has mask 0
-    and no position, so a row's tokens stand at the positions they have without padding.
+    The columns of a row are [padding | prefix | padding | suffix]. All rows with the same prefix
+    have it in the same columns, so its keys and values are computed once and repeated. Padding has
+    mask 0 and no position, so the tokens of a row have the same positions as without padding.
 
     Args:
         model: A causal language model of transformers.
@@ -92,21 +92,21 @@ class Engine:
         self._cache_name = cache_name(model)
         self._cached: tuple[tuple[Tokens, ...], Cache | None] = ((), None)
         self.keeps_cache = False
-        """Whether batches get this package's cache, which can start with prefixes."""
-        self.goes_on_training = False
-        """Whether the model is trained on afterwards, so no tensor may be of inference mode."""
+        """Whether batches use this package's cache, which can start with prefixes."""
+        self.is_trained_later = False
+        """Whether the model is trained afterwards; tensors of inference mode are then invalid."""
 
     @property
     def vocabulary(self) -> int:
-        """Rows of the model's embedding table."""
+        """Number of rows of the model's embedding table."""
         embeddings: Any = self.model.get_input_embeddings()
         return int(embeddings.num_embeddings)
 
     def without_grad(self) -> AbstractContextManager[Any]:
-        """Switch gradients off."""
+        """Return a context manager without gradients."""
         import torch
 
-        return torch.no_grad() if self.goes_on_training else torch.inference_mode()
+        return torch.no_grad() if self.is_trained_later else torch.inference_mode()
 
     def generate(
         self,
@@ -118,7 +118,7 @@ class Engine:
     ) -> object:
         """Call the model's `generate`; the first `n_columns(batch)` columns are the prompts.
 
-        The processors come after those of the settings.
+        The processors are applied after those of the generation settings.
         """
         from transformers import LogitsProcessorList, StoppingCriteriaList
 
@@ -138,7 +138,7 @@ class Engine:
     def read(
         self, ids: "torch.Tensor", mask: "torch.Tensor", cache: "Cache | None"
     ) -> "torch.Tensor":
-        """Read new columns behind those of a cache, and add them to it.
+        """Compute new columns after those of a cache, and add them to the cache.
 
         `mask` has 1 for tokens and 0 for padding, for all columns up to the last new one.
 
@@ -156,11 +156,11 @@ class Engine:
         return logits
 
     def score(self, batch: Batch, n_last: int) -> "torch.Tensor":
-        """Read whole rows, without writing on.
+        """Compute the logits of complete rows, without generation.
 
         Returns:
-            The logits after each of a row's last `n_last` tokens, (rows, n_last, vocabulary);
-            those that fall on padding are without meaning.
+            The logits after each of the last `n_last` tokens of a row, shape (n_rows, n_last,
+            vocabulary); the logits of padding are meaningless.
         """
         ids, mask = self._columns(batch)
         shared = self._start_of(batch, n_columns(batch)) if batch.prefixes else None
@@ -177,11 +177,11 @@ class Engine:
         return logits[:, -n_last:]
 
     def new_cache(self, n_columns: int, *, prefix: "Cache | None", owner: Sequence[int]) -> "Cache":
-        """Make a key-value cache with room for `n_columns`: steps need not copy it.
+        """Create a key-value cache for `n_columns`, which is not copied at each step.
 
         The growing cache of transformers copies all keys and values at every step, which takes most
-        of the time of a decoding step on a CPU. Row `owner[i]` of `prefix`, a cache of distinct
-        beginnings, is what row i starts with; None starts empty.
+        of the time of a decoding step on a CPU. Row i starts with row `owner[i]` of `prefix`, a
+        cache of distinct prefixes. With None it starts empty.
         """
         from transformers import DynamicCache
         from transformers.cache_utils import Cache
@@ -199,12 +199,12 @@ class Engine:
         self._cached = ((), None)
 
     def _positions(self, mask: "torch.Tensor", n_new: int) -> dict[str, Any]:
-        """Say where new tokens stand, padding aside, to models that take it."""
+        """Return the positions of new tokens without padding, if the model accepts them."""
         positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)[:, -n_new:]
         return {"position_ids": positions.to(self.model.device)} if self._takes_positions else {}
 
     def _columns(self, batch: Batch) -> tuple["torch.Tensor", "torch.Tensor"]:
-        """Lay the rows out: padded prefix, then padded suffix."""
+        """Return ids and mask of the rows: padded prefix, then padded suffix."""
         width = max(map(len, batch.suffixes))
         left = [_padded(prefix, _width(batch)) for prefix in batch.prefixes]
         ids, mask = [], []
@@ -216,11 +216,11 @@ class Engine:
         return self._tensor(ids), self._tensor(mask)
 
     def _cache(self, batch: Batch, config: "GenerationConfig") -> "Cache":
-        """Make the cache of a batch and of what it writes."""
+        """Create the cache of a batch and its new tokens."""
         return self._start_of(batch, n_columns(batch) + config.max_new_tokens)
 
     def _start_of(self, batch: Batch, n_columns: int) -> "Cache":
-        """Make a cache in which each row starts with the keys and values of its prefix."""
+        """Create a cache in which each row starts with the keys and values of its prefix."""
         if batch.prefixes and self._cached[0] != batch.prefixes:
             self.clear_cache()
             self._cached = (batch.prefixes, self._prefill(batch))
@@ -239,14 +239,14 @@ class Engine:
         return cache
 
     def _tensor(self, rows: list[list[int]]) -> "torch.Tensor":
-        """Put rows of equal length on the model's device."""
+        """Convert rows of equal length to a tensor on the model's device."""
         import torch
 
         return torch.tensor(rows, dtype=torch.long, device=self.model.device)
 
 
 def cache_name(model: "PreTrainedModel") -> str:
-    """Name the argument that takes keys and values: `cache` since transformers 5.24.
+    """Return the name of the argument of keys and values: `cache` since transformers 5.24.
 
     Args:
         model: A model of transformers.
@@ -258,13 +258,13 @@ def cache_name(model: "PreTrainedModel") -> str:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Tell a full memory from other failures; only CUDA has an exception of its own for it.
+    """Return whether an error means that memory is full; only CUDA has its own exception for it.
 
     Args:
-        error: What a call of a model raised.
+        error: The error of a call of the model.
 
     Returns:
-        Whether the device, the processor's memory included, had no room left.
+        Whether the memory of the device, or that of the processor, is full.
     """
     import torch
 
@@ -274,7 +274,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def n_columns(batch: Batch) -> int:
-    """Count the columns of a batch, padding included."""
+    """Count the columns of a batch, including padding."""
     return _width(batch) + max(map(len, batch.suffixes))
 
 
@@ -284,18 +284,18 @@ def _width(batch: Batch) -> int:
 
 
 def _padded(tokens: Sequence[int], width: int) -> tuple[list[int], list[int]]:
-    """Pad on the left with the row's own first token: a penalty on tokens seen stays the same."""
+    """Pad on the left with the row's first token, which leaves repetition penalties unchanged."""
     n_padding = width - len(tokens)
     return [tokens[0]] * n_padding + list(tokens), [0] * n_padding + [1] * len(tokens)
 
 
 @cache
 def _layer_class() -> Callable[[int], Any]:
-    """Make the class on first use, when transformers is there."""
+    """Create the class on first use, because it needs transformers."""
     import torch
     from transformers.cache_utils import DynamicLayer
 
-    # Before transformers 5 it takes the keys alone.
+    # Before transformers 5 it accepts only the keys.
     n_taken = len(signature(DynamicLayer.lazy_initialization).parameters) - 1
 
     class PreallocatedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
@@ -306,7 +306,7 @@ def _layer_class() -> Callable[[int], Any]:
             self._n_columns = n_columns
 
         def start(self, keys: torch.Tensor, values: torch.Tensor, owner: Sequence[int]) -> None:
-            """Give each row the prefix that it owns."""
+            """Copy the prefix of each row."""
             self._reserve(keys, values, len(owner))
             if keys.shape[0] > 1:
                 rows = torch.tensor(owner, device=keys.device)
@@ -323,7 +323,7 @@ def _layer_class() -> Callable[[int], Any]:
             *args: object,
             **kwargs: object,
         ) -> tuple[torch.Tensor, torch.Tensor]:
-            """Write new columns behind the old ones."""
+            """Write new columns after the old ones."""
             if not self.is_initialized:
                 self._reserve(key_states, value_states, key_states.shape[0])
             start = self.get_seq_length()
@@ -333,7 +333,7 @@ def _layer_class() -> Callable[[int], Any]:
             return self._grow(end)
 
         def _reserve(self, keys: torch.Tensor, values: torch.Tensor, n_rows: int) -> None:
-            """Allocate buffers like these tensors, with all rows and columns."""
+            """Allocate buffers of the type of these tensors, with all rows and columns."""
             self.lazy_initialization(*(keys, values)[:n_taken])
             self._all_keys, self._all_values = (
                 like.new_empty(n_rows, like.shape[1], self._n_columns, like.shape[-1])
@@ -341,7 +341,7 @@ def _layer_class() -> Callable[[int], Any]:
             )
 
         def _grow(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-            """Show the first columns."""
+            """Return views of the first columns."""
             keys, values = (buffer[:, :, :length] for buffer in (self._all_keys, self._all_values))
             self.keys, self.values = keys, values
             return keys, values
@@ -350,23 +350,23 @@ def _layer_class() -> Callable[[int], Any]:
 
 
 def padding_obstacle(engine: Engine, *, exact: bool) -> str | None:
-    """Say why rows of unequal length cannot share a batch; None when outputs stay as they are.
+    """Return why rows of unequal length cannot share a batch; None if outputs are unchanged.
 
     Args:
         engine: The model.
-        exact: Whether it computes in 32 bits or more, so that equal means equal.
+        exact: Whether the model computes in 32 bits or more, which has a smaller tolerance.
     """
     rows = _rows(engine)
     try:
         alone = _alone(engine, rows)
     except _CANNOT as error:
-        # A context that is shorter than the probe, for one.
+        # For example, the context may be shorter than the probe.
         return f"the model refuses the probe ({type(error).__name__})"
     return _compare(engine, Batch(suffixes=rows), alone, exact=exact)
 
 
 def prefix_obstacle(engine: Engine, *, exact: bool) -> str | None:
-    """Say why shared prefixes cannot be reused, else switch that on; see `padding_obstacle`."""
+    """Return why shared prefixes cannot be reused, or enable them; see `padding_obstacle`."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
@@ -389,7 +389,7 @@ def prefix_obstacle(engine: Engine, *, exact: bool) -> str | None:
 
 
 def _rows(engine: Engine) -> list[list[int]]:
-    """Make rows of unequal length from the whole vocabulary."""
+    """Create rows of unequal length from the whole vocabulary."""
     lengths = (_PREFIX + _SHORT, _PREFIX + _LONG, _PREFIX + _SHORT)
     return [
         [(7919 * (17 * row + column) + 13) % engine.vocabulary for column in range(length)]
@@ -398,14 +398,14 @@ def _rows(engine: Engine) -> list[list[int]]:
 
 
 def _alone(engine: Engine, rows: list[list[int]]) -> list["torch.Tensor"]:
-    """Compute the first logits of each row by itself."""
+    """Compute the first logits of each row in a separate batch."""
     return [_first_logits(engine, Batch(suffixes=[row]))[0] for row in rows]
 
 
 def _compare(
     engine: Engine, batch: Batch, alone: list["torch.Tensor"], *, exact: bool
 ) -> str | None:
-    """Compare the first logits of a batch with those of its rows alone."""
+    """Compare the first logits of a batch with those of separate rows; None if they are equal."""
     tolerance = _TOLERANCE_EXACT if exact else _TOLERANCE_LOW_PRECISION
     try:
         together = _first_logits(engine, batch)
@@ -414,7 +414,7 @@ def _compare(
     for expected, logits in zip(alone, together, strict=True):
         distance = ((logits - expected).norm() / (expected - expected.mean()).norm()).item()
         if not distance <= tolerance:
-            _logger.debug("logits move by %.2g of their size", distance)
+            _logger.debug("relative change of the logits: %.2g", distance)
             return "outputs change with it"
     return None
 

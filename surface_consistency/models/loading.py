@@ -1,4 +1,4 @@
-"""Finding and loading a causal language model and its tokenizer, every failure with its remedy."""
+"""Search for and loading of a causal language model and its tokenizer, with error messages."""
 
 import hashlib
 import logging
@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, SourceNotFoundError
-from surface_consistency.models.snapshots import check_whole, find_snapshot, is_hub_cache
+from surface_consistency.models.snapshots import check_complete, find_snapshot, is_hub_cache
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +32,7 @@ _TOKENIZER_FILES = (
     "tekken.json",
 )
 DTYPES = ("auto", "float32", "bfloat16", "float16")
-"""Number formats of `TransformersRunner`."""
+"""Torch dtypes of `TransformersRunner`."""
 UNREADABLE: Final = (
     ImportError,
     IndexError,
@@ -50,10 +50,10 @@ _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSource:
-    """A model that was found."""
+    """The location of a model."""
 
     location: str
-    """Folder or hub id, as `from_pretrained` takes it."""
+    """Folder or hub id, as for `from_pretrained`."""
 
     label: str
     """Name for errors and fingerprints: the folder's name or the hub id."""
@@ -65,27 +65,27 @@ class ModelSource:
     """Digest of the folder's files; None for the hub."""
 
     gguf_file: str | None = None
-    """The GGUF file that holds weights and tokenizer; None for files of transformers."""
+    """The GGUF file with weights and tokenizer; None for files of transformers."""
 
 
 def find_model(
     model: str | os.PathLike[str], revision: str | None, gguf_file: str | None = None
 ) -> ModelSource:
-    """Find a model before anything is loaded.
+    """Find a model without loading it.
 
     Args:
-        model: Folder, GGUF file or hub id. A folder may be that of a repository in the hub's
-            cache layout, or contain one folder per checkpoint.
+        model: Folder, GGUF file or hub id. A folder may be a repository in the layout of the hub's
+            cache, or contain one folder per checkpoint.
         revision: Branch, tag or commit of the hub repository, None for its main branch; or the
-            checkpoint of a folder.
-        gguf_file: GGUF file of the folder or repository; None for files of transformers.
+            checkpoint in a folder.
+        gguf_file: GGUF file in the folder or repository; None for files of transformers.
 
     Returns:
-        Where it is, pinned to a commit or a digest.
+        Its location, with a commit or a digest.
 
     Raises:
-        SourceNotFoundError: If there is no such folder or repository, or it cannot be reached.
-        RunnerError: If access must be asked for, or the folder is not a model.
+        SourceNotFoundError: If the folder or repository does not exist or cannot be reached.
+        RunnerError: If the model is gated, or the folder is not a model.
     """
     folder = Path(model).expanduser()
     if folder.suffix == ".gguf" and folder.is_file() and gguf_file is None:
@@ -103,10 +103,10 @@ def find_model(
 
 
 def _local(folder: Path, revision: str | None, gguf_file: str | None) -> ModelSource:
-    """Check a folder for what a model needs."""
+    """Check that a folder contains the files of a model."""
     if revision is not None or is_hub_cache(folder):
         snapshot = find_snapshot(folder, revision)
-        check_whole(snapshot.path, snapshot.label)
+        check_complete(snapshot.path, snapshot.label)
         if snapshot.commit is None:
             return replace(_local(snapshot.path, None, gguf_file), label=snapshot.label)
         source = ModelSource(
@@ -115,24 +115,24 @@ def _local(folder: Path, revision: str | None, gguf_file: str | None) -> ModelSo
         return replace(source, gguf_file=gguf_file)
     if gguf_file is not None:
         if not (folder / gguf_file).is_file():
-            raise SourceNotFoundError(f"{folder} holds no {gguf_file}; see the name of the file")
+            raise SourceNotFoundError(f"{folder} contains no {gguf_file}; check the file name")
         name, digest = Path(gguf_file).stem, _digest(folder / gguf_file)
         return ModelSource(location=str(folder), label=name, digest=digest, gguf_file=gguf_file)
     if not (folder / "config.json").is_file():
         raise SourceNotFoundError(
-            f"{folder} holds no config.json, so it is not a model folder; save the model there "
+            f"{folder} contains no config.json, so it is not a model folder; save the model there "
             "with save_pretrained()"
         )
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise SourceNotFoundError(
-            f"{folder} holds a model but no tokenizer (looked for {', '.join(_TOKENIZER_FILES)}); "
+            f"{folder} contains a model but no tokenizer (none of {', '.join(_TOKENIZER_FILES)}); "
             "save the tokenizer there with tokenizer.save_pretrained()"
         )
     return ModelSource(location=str(folder), label=folder.resolve().name, digest=_digest(folder))
 
 
 def _remote(repository: str, revision: str | None, gguf_file: str | None) -> ModelSource:
-    """Fetch the first file from the hub, or say in one line what to do."""
+    """Fetch the first file from the hub, or raise an error with the remedy."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -175,22 +175,22 @@ def _remote(repository: str, revision: str | None, gguf_file: str | None) -> Mod
         ) from error
     except EntryNotFoundError as error:
         remedy = (
-            "see the name of the file"
+            "check the file name"
             if gguf_file
             else "so transformers cannot load it; name the repository of the original weights, or "
-            "a GGUF file of this one with gguf_file"
+            "a GGUF file in this repository with gguf_file"
         )
-        raise SourceNotFoundError(f"{repository}{at} holds no {wanted}, {remedy}") from error
+        raise SourceNotFoundError(f"{repository}{at} contains no {wanted}, {remedy}") from error
     except HfHubHTTPError as error:
-        raise RunnerError(f"{repository}{at}: the hub refused the request: {error}") from error
-    # Files of a repository may lie in folders of it, below that of the commit.
+        raise RunnerError(f"{repository}{at}: the hub rejected the request: {error}") from error
+    # Files of a repository can be in subfolders, below the folder of the commit.
     commit = Path(fetched).parents[Path(wanted).as_posix().count("/")].name
     label = repository if gguf_file is None else f"{repository}/{gguf_file}"
     return ModelSource(location=repository, label=label, revision=commit, gguf_file=gguf_file)
 
 
 def _digest(path: Path) -> str:
-    """Digest a file, or names and content of a folder: one other byte, another digest."""
+    """Return a digest of a file, or of the names and contents of the files of a folder."""
     files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
     folder = path.parent if path.is_file() else path
     digest = hashlib.sha256()
@@ -207,32 +207,32 @@ def check_dependencies(
     device: str | None = None,
     device_map: str | Mapping[str, Any] | None = None,
 ) -> None:
-    """Check the options and that the libraries they need are there.
+    """Check the options, and that the libraries they need are installed.
 
     Args:
-        dtype: Name of the number format.
+        dtype: Name of the torch dtype.
         quantization: None, "int8" or "int4".
-        device: Where the whole model goes; None for the best there is.
-        device_map: How weights are spread over devices; None for one device.
+        device: Device of the whole model; None for the best available one.
+        device_map: How to distribute weights over devices; None for one device.
 
     Raises:
-        ValueError: If an option is unknown, or two exclude each other.
+        ValueError: If an option is unknown, or two options cannot be combined.
         MissingDependencyError: If a library is missing.
-        RunnerError: If quantised loading is asked for without a CUDA GPU.
+        RunnerError: If quantised loading is requested without a CUDA GPU.
     """
     if dtype not in DTYPES:
-        raise ValueError(f"`dtype` is one of {', '.join(DTYPES)}, got {dtype!r}")
+        raise ValueError(f"`dtype` must be one of {', '.join(DTYPES)}, got {dtype!r}")
     if quantization not in _QUANTIZATIONS:
-        raise ValueError(f"`quantization` is None, 'int8' or 'int4', got {quantization!r}")
+        raise ValueError(f"`quantization` must be None, 'int8' or 'int4', got {quantization!r}")
     if isinstance(device_map, str) and device_map not in _DEVICE_MAPS:
         raise ValueError(
-            f"`device_map` is one of {', '.join(_DEVICE_MAPS)} or a mapping of modules to devices, "
-            f"got {device_map!r}"
+            f"`device_map` must be one of {', '.join(_DEVICE_MAPS)} or a mapping of modules to "
+            f"devices, got {device_map!r}"
         )
     if device is not None and device_map is not None:
         raise ValueError(
-            "`device` is one place for the whole model and `device_map` spreads it over several; "
-            "take one of them"
+            "`device` puts the whole model on one device and `device_map` distributes it over "
+            "several; pass only one of them"
         )
     for library in ("torch", "transformers"):
         if find_spec(library) is None:
@@ -247,7 +247,7 @@ def check_dependencies(
 
     if not torch.cuda.is_available():
         raise RunnerError(
-            f"quantization={quantization!r} needs a CUDA GPU and there is none; leave it out, or "
+            f"quantization={quantization!r} needs a CUDA GPU, and none was found; omit it, or "
             "use dtype='bfloat16'"
         )
     bits = quantization.removeprefix("int")
@@ -257,11 +257,11 @@ def check_dependencies(
 
 
 def quantization_options(quantization: str, dtype: str) -> dict[str, Any]:
-    """Say how bitsandbytes quantises.
+    """Return the quantisation options of bitsandbytes.
 
     Args:
-        quantization: "int8" (LLM.int8()) or "int4" (NF4 with the scales quantised too, as QLoRA).
-        dtype: Number format in which 4-bit weights are multiplied; "auto" is bfloat16.
+        quantization: "int8" (LLM.int8()) or "int4" (NF4 with double quantisation, as in QLoRA).
+        dtype: Dtype in which 4-bit weights are multiplied; "auto" is bfloat16.
 
     Returns:
         Keyword arguments of `transformers.BitsAndBytesConfig`.
@@ -280,7 +280,7 @@ def quantization_options(quantization: str, dtype: str) -> dict[str, Any]:
 
 
 def _pick_device(device: str | None) -> "torch.device":
-    """Turn a name into a device that is there; None takes a GPU if there is one."""
+    """Return the device with a name, if it is available; with None a GPU if there is one."""
     import torch
 
     has_mps = torch.backends.mps.is_available()
@@ -293,11 +293,11 @@ def _pick_device(device: str | None) -> "torch.device":
     n_gpus = torch.cuda.device_count()
     if picked.type == "cuda" and (picked.index or 0) >= n_gpus:
         raise RunnerError(
-            f"device {device!r} is not there (CUDA GPUs found: {n_gpus}); use device='cpu', or "
-            "leave it out to take what there is"
+            f"device {device!r} is not available (CUDA GPUs found: {n_gpus}); use device='cpu', or "
+            "omit it to use the best available device"
         )
     if picked.type == "mps" and not has_mps:
-        raise RunnerError("device 'mps' is not there; use device='cpu', or leave it out")
+        raise RunnerError("device 'mps' is not available; use device='cpu', or omit it")
     return picked
 
 
@@ -310,30 +310,31 @@ def load_model(
     trust_remote_code: bool,
     device_map: str | Mapping[str, Any] | None = None,
 ) -> tuple[Any, Any]:
-    """Load tokenizer, then model.
+    """Load the tokenizer, then the model.
 
     Args:
-        source: Where they are.
-        dtype: Name of the number format.
-        device: Where the model goes, such as "cuda:1" or "cpu"; None takes a GPU if there is one.
+        source: Their location.
+        dtype: Name of the torch dtype.
+        device: Device of the model, such as "cuda:1" or "cpu"; None for a GPU if there is one.
         quantization: None, "int8" or "int4".
-        trust_remote_code: Whether code of the repository may run.
-        device_map: How weights are spread over devices; None puts all on `device`.
+        trust_remote_code: Whether code of the repository may be run.
+        device_map: How to distribute weights over devices; None puts all on `device`.
 
     Returns:
         The model, in evaluation mode on its device, and its tokenizer.
 
     Raises:
-        ValueError: If `device` is none.
-        MissingDependencyError: If a GGUF file cannot be read without a further library.
-        RunnerError: If there is no such device here, or either cannot be loaded; says what to do.
+        ValueError: If `device` is not the name of a device.
+        MissingDependencyError: If a library that reads GGUF files is not installed.
+        RunnerError: If the device is not available, or model or tokenizer cannot be loaded; the
+            message contains the remedy.
     """
     import torch
 
     if quantization is not None and source.gguf_file is not None:
         raise RunnerError(
-            f"the weights of {source.label} come unpacked from a GGUF file and cannot be quantised "
-            "again; leave out `quantization`"
+            f"the weights of {source.label} are dequantised from a GGUF file and cannot be "
+            "quantised again; omit `quantization`"
         )
     if source.gguf_file is not None:
         check_gguf_dependencies()
@@ -378,7 +379,7 @@ def check_gguf_dependencies() -> None:
     """Check that the libraries that read GGUF files are installed.
 
     Raises:
-        MissingDependencyError: If one is not; names the extra.
+        MissingDependencyError: If one is not installed; the message names the extra.
     """
     for library in ("torch", "transformers", "gguf", "accelerate"):
         if find_spec(library) is None:
@@ -386,11 +387,11 @@ def check_gguf_dependencies() -> None:
 
 
 def load_gguf(location: str, gguf_file: str, **options: object) -> "PreTrainedModel":
-    """Load a model from a GGUF file, its weights unpacked to full numbers.
+    """Load a model from a GGUF file, with dequantised weights.
 
     Args:
         location: Folder or hub id.
-        gguf_file: The file in it.
+        gguf_file: The file in the folder or repository.
         options: Further arguments of `from_pretrained`, such as dtype.
 
     Returns:
@@ -398,7 +399,7 @@ def load_gguf(location: str, gguf_file: str, **options: object) -> "PreTrainedMo
     """
     import transformers
 
-    # Older versions of transformers always unpack, newer ones only with this option.
+    # Older versions of transformers always dequantise, newer ones only with this option.
     config = getattr(transformers, "GgufConfig", None)
     if config is not None:
         options["quantization_config"] = config(dequantize=True)
@@ -407,21 +408,21 @@ def load_gguf(location: str, gguf_file: str, **options: object) -> "PreTrainedMo
     )
 
 
-_SAID: Final[set[str]] = set()
+_LOGGED: Final[set[str]] = set()
 
 
 def _once(record: logging.LogRecord) -> bool:
-    """Pass a warning that comes with every product of matrices the first time alone."""
+    """Filter repetitions of a warning, which is logged at every matrix multiplication."""
     text = record.getMessage()
-    if text in _SAID:
+    if text in _LOGGED:
         return False
-    _SAID.add(text)
+    _LOGGED.add(text)
     return True
 
 
 @contextmanager
 def quiet_bars(logging: ModuleType) -> Iterator[None]:
-    """Keep loading bars out of files: they are for terminals."""
+    """Disable progress bars if the output is not a terminal."""
     if sys.stderr.isatty() or not logging.is_progress_bar_enabled():
         yield
         return
@@ -433,16 +434,16 @@ def quiet_bars(logging: ModuleType) -> Iterator[None]:
 
 
 def _failed(source: ModelSource, what: str, error: Exception) -> RunnerError:
-    """Say in a line what could not be loaded."""
+    """Describe in one line what could not be loaded."""
     text = str(error)
     if "trust_remote_code=True" in text:
         return RunnerError(
-            f"{source.label} brings code of its own; read it, then pass trust_remote_code=True to "
+            f"{source.label} contains its own code; read it, then pass trust_remote_code=True to "
             "run it"
         )
     reason = next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
     return RunnerError(
         f"the {what} of {source.label} cannot be loaded ({type(error).__name__}: {reason}); check "
         "that it is a causal language model saved with its tokenizer "
-        + ("in a whole GGUF file" if source.gguf_file else "by save_pretrained()")
+        + ("in a complete GGUF file" if source.gguf_file else "by save_pretrained()")
     )

@@ -1,4 +1,4 @@
-"""The minimal runner: `generate` and a forward pass of transformers, the file to copy."""
+"""The minimal runner, to copy: `generate` and a forward pass of transformers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ class MinimalRunner(Runner):
 
     Args:
         model: Hub id or folder, as for `from_pretrained`.
-        dtype: Number format, such as "bfloat16"; "auto" is that of the checkpoint.
+        dtype: Torch dtype, such as "bfloat16"; "auto" is that of the checkpoint.
     """
 
     name: str = "minimal"
@@ -43,7 +43,7 @@ class MinimalRunner(Runner):
         return {"runner": self.name, **model, "dtype": str(self._model.dtype), "device": place}
 
     def render(self, prompt: Prompt) -> str:
-        """Write what the model reads: the text, or the conversation by the chat template."""
+        """Return the model's input text: the text, or the conversation by the chat template."""
         if prompt.messages is None:
             return str(prompt.text)
         turns = [turn.model_dump() for turn in prompt.messages]
@@ -98,7 +98,7 @@ class MinimalRunner(Runner):
             if start == 0 and special and self._tokenizer.bos_token_id is not None:
                 start, ids, ends = 1, [self._tokenizer.bos_token_id, *ids], [0, *ends]
             if start == 0 or len(ids) > self._context or request.vocabulary_moments:
-                raise RunnerError(f"{request.id!r} has no context, is too long or asks for moments")
+                raise RunnerError(f"{request.id!r} has no context, is too long or needs moments")
             with torch.inference_mode():
                 logits = self._model(self._tensor([ids[:-1]])).logits[0, start - 1 :].float()
             tokens = self._tensor(ids[start:])
@@ -112,7 +112,7 @@ class MinimalRunner(Runner):
             )
 
     def _tensor(self, numbers: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Put numbers where the model is."""
+        """Convert numbers to a tensor on the model's device."""
         import torch
 
         return torch.tensor(numbers, device=self._model.device)

@@ -1,4 +1,4 @@
-"""Reading an answer from the probabilities of options instead of from what a model writes."""
+"""Multiple choice: answers by the log-probabilities of options instead of generated text."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,37 +16,37 @@ from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import OptionScore, ScoredText, ScoringRequest, best_option
 
 TIE: Final = "tie: options are equally probable, so none is chosen"
-"""Reason of an answer that is none, since options were compared and equal."""
+"""Reason for a missing answer if the best options have equal scores."""
 
-_PROMPTS_A_BATCH = 64
+_PROMPTS_PER_BATCH = 64
 _EVEN: Final = 1e-9
 
 
 class MultipleChoiceRunner(Runner):
     """Answers each prompt with the most probable of its options.
 
-    The log-probabilities of all options, token by token, stand in the prompt's generation, so that
-    another `option_score` can be computed later from the log. By a majority an option is the answer
-    only where it is more probable than all others together: where its log-odds against them are
-    above 0; below 0 the answer is blank. Where the greatest score is that of several options, or
-    the log-odds are 0, there is no answer (`finish_reason` "tie").
+    The generation of a prompt contains the log-probabilities of all options, token by token, so
+    that another `option_score` can be computed later from the log. With `majority`, an option is
+    the answer only if it is more probable than all others together, so its log-odds are above 0; if
+    they are below 0, the answer is blank. If several options have the greatest score, or the
+    log-odds are 0, there is no answer (`finish_reason` "tie").
 
     Args:
         runner: A runner that defines `score`.
-        option_score: What is compared: the sum of an option's log-probabilities ("sum", harness'
-            `acc`), or that divided by its tokens or by its characters (harness' `acc_norm`),
-            leading space not counted.
-        majority: Whether an answer needs a majority.
-        spellings: Whether options that differ only in letter case and outer spaces are one answer,
+        option_score: Score of an option: the sum of its log-probabilities ("sum", `acc` of
+            lm-evaluation-harness), or the sum divided by its number of tokens ("per_token"), or of
+            characters without leading space ("per_character", `acc_norm` of the harness).
+        majority: Whether the answer must have a majority.
+        spellings: Treat options that differ only in letter case and outer spaces as one answer,
             which has the sum of their probabilities.
 
     Raises:
         RunnerError: If the runner does not define `score`.
-        ValueError: If `option_score` is none of these.
+        ValueError: If `option_score` is unknown.
     """
 
     name: str
-    """The name of the runner that scores."""
+    """The name of the runner that computes the scores."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class MultipleChoiceRunner(Runner):
     ) -> None:
         if option_score not in get_args(OptionScore):
             raise ValueError(
-                f"option_score is one of {', '.join(get_args(OptionScore))}, got "
+                f"option_score must be one of {', '.join(get_args(OptionScore))}, got "
                 f"{shown(option_score)}"
             )
-        runner.score(())  # A runner that cannot score is refused before any work.
+        runner.score(())  # Raises an error early if the runner cannot score.
         self._runner = runner
         self._option_score: OptionScore = option_score
         self._majority = majority
@@ -70,15 +70,15 @@ class MultipleChoiceRunner(Runner):
         self.is_stored = runner.is_stored
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell what the runner tells, and how options are compared."""
+        """Describe the runner, and how options are compared."""
         details = {**self._runner.fingerprint(), "option_score": self._option_score}
         return {**details, "majority": True} if self._majority else details
 
     def rebatched(self, seed: int) -> "MultipleChoiceRunner":
-        """Give a runner of the same model with another batch composition, where it can.
+        """Return a runner of the same model with another composition of batches, if possible.
 
         Args:
-            seed: Which other composition.
+            seed: Seed of the other composition.
 
         Returns:
             The runner.
@@ -90,20 +90,20 @@ class MultipleChoiceRunner(Runner):
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
-        """Cut the run into batches, prompts of a group together; see `Runner.plan`."""
+        """Divide the run into batches, prompts of a group together; see `Runner.plan`."""
         ordered = sorted(prompts, key=lambda prompt: prompt.group or "")
-        for start in range(0, len(ordered), _PROMPTS_A_BATCH):
-            yield ordered[start : start + _PROMPTS_A_BATCH]
+        for start in range(0, len(ordered), _PROMPTS_PER_BATCH):
+            yield ordered[start : start + _PROMPTS_PER_BATCH]
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Choose an option for each prompt.
 
         Args:
-            prompts: What to answer; each has options.
-            params: Without effect: nothing is decoded.
+            prompts: The prompts; each has options.
+            params: Not used: nothing is generated.
 
         Yields:
-            One generation for each prompt, the chosen option its text.
+            One generation for each prompt, with the chosen option as its text.
 
         Raises:
             RunnerError: If a prompt has no options or ends within reasoning, or an option cannot
@@ -114,9 +114,9 @@ class MultipleChoiceRunner(Runner):
         scored = {score.request_id: score for score in self._runner.score(requests)}
         if scored.keys() != {request.id for request in requests}:
             raise RunnerError(
-                f"runner {shown(self.name)} gave log-probabilities of {len(scored)} texts for "
-                f"{len(requests)} requests or under other ids, the first request being "
-                f"{shown(requests[0].id)}; yield one `ScoredText` per request, with "
+                f"runner {shown(self.name)} returned log-probabilities of {len(scored)} texts for "
+                f"{len(requests)} requests, or under other ids; the first request is "
+                f"{shown(requests[0].id)}. Yield one `ScoredText` per request, with "
                 "`request_id=request.id`"
             )
         for prompt in prompts:
@@ -136,7 +136,7 @@ class MultipleChoiceRunner(Runner):
             )
 
     def _chosen(self, options: Sequence[str], values: Sequence[float]) -> str | None:
-        """Choose by the scores of the options; None where what is compared is equal."""
+        """Choose an option by the scores; None if the best scores are equal."""
         if self._spellings:
             options, values = _merged(options, values)
         best = best_option(values)
@@ -148,11 +148,10 @@ class MultipleChoiceRunner(Runner):
         return "" if best is None or odds < 0.0 else options[best]
 
     def _requests(self, prompt: Prompt) -> Iterator[ScoringRequest]:
-        """Ask for each option after the prompt."""
+        """Yield a scoring request for each option after the prompt."""
         if not prompt.options:
             raise RunnerError(
-                f"prompt {shown(prompt.id)} has no options to choose among; ask with "
-                "`read=generate`"
+                f"prompt {shown(prompt.id)} has no options to choose from; set `read=generate`"
             )
         context = prompt.text
         bos: Literal["model", "none"] = "model"
@@ -162,8 +161,8 @@ class MultipleChoiceRunner(Runner):
                 raise RunnerError(
                     f"the chat template of runner {shown(self.name)} opens reasoning before the "
                     "answer (the prompt ends with an opening tag such as <think>), so options "
-                    "would be scored as reasoning; ask with `read=generate`, or with a template "
-                    "that opens none"
+                    "would be scored as reasoning; set `read=generate`, or use a template without "
+                    "such a tag"
                 )
         for number, option in enumerate(prompt.options):
             yield ScoringRequest(
@@ -179,18 +178,18 @@ class MultipleChoiceRunner(Runner):
 def option_scores(
     options: Sequence[str], scores: Sequence[ScoredText], option_score: OptionScore = "sum"
 ) -> list[float]:
-    """Put options of unequal length on one scale.
+    """Compute scores of options, comparable for options of unequal length if not "sum".
 
     Args:
         options: The options.
         scores: Their log-probabilities, in the same order.
-        option_score: The sum in nats, or that a token, or a character without leading space.
+        option_score: The sum in nats, or the sum per token, or per character without leading space.
 
     Returns:
-        One score an option, at most 0, higher is more probable.
+        One score per option, at most 0; higher is more probable.
 
     Raises:
-        RunnerError: If tokens are to be counted and only sums were stored.
+        RunnerError: If "per_token" is requested and only sums were stored.
 
     Examples:
         >>> tokens = ScoredText(request_id="0", token_ids=(5, 6), log_probabilities=(-1.0, -2.0))
@@ -220,35 +219,35 @@ def check_scores_of_options(
     options: Iterable[Sequence[str]],
     scores: Iterable[Sequence[ScoredText] | None],
 ) -> None:
-    """Refuse answers whose log-probabilities cannot be those of their options.
+    """Raise an error for answers whose log-probabilities cannot be those of their options.
 
     Args:
-        prompt_ids: What was asked, for the message.
+        prompt_ids: Identifiers of the prompts, for the message.
         options: The options of each prompt.
-        scores: Their stored log-probabilities; None where an answer has none.
+        scores: Their stored log-probabilities; None for an answer without them.
 
     Raises:
-        DataError: If an answer has more or fewer of them than options.
+        DataError: If the number of log-probabilities of an answer differs from that of options.
     """
     for prompt_id, offered, given in zip(prompt_ids, options, scores, strict=True):
         if given is not None and len(given) != len(offered):
             raise DataError(
-                f"the answer to {shown(prompt_id)} holds log-probabilities of {len(given)} "
-                f"options, and the prompt offers {len(offered)}, so the run log was edited; remove "
-                "that line (its prompt is asked again) or restore the file"
+                f"the answer to {shown(prompt_id)} contains log-probabilities of {len(given)} "
+                f"options, but the prompt has {len(offered)}, so the run log was edited; remove "
+                "that line (its prompt is sent again) or restore the file"
             )
 
 
 def option_log_odds(values: Sequence[float], option: int) -> float:
-    """Compare one option with all others together.
+    """Return the log-odds of one option against all others together.
 
     Args:
         values: Log-probabilities of the options, as from `option_scores`.
-        option: Which one, from 0.
+        option: Number of the option, from 0.
 
     Returns:
-        Log of the odds, in nats: above 0 the option is more probable than the others together. NaN
-        where all have probability 0; infinite for a single option.
+        Log-odds in nats: above 0 the option is more probable than the others together. NaN if all
+        have probability 0; infinite for a single option.
 
     Examples:
         >>> round(option_log_odds([math.log(0.4), math.log(0.1), math.log(0.1)], 0), 6)
@@ -262,7 +261,7 @@ def option_log_odds(values: Sequence[float], option: int) -> float:
 
 
 def is_even(odds: float) -> bool:
-    """Return whether log-odds decide nothing.
+    """Return whether log-odds favour neither side.
 
     Args:
         odds: Log-odds, in nats.
@@ -274,7 +273,7 @@ def is_even(odds: float) -> bool:
 
 
 def _merged(options: Sequence[str], values: Sequence[float]) -> tuple[list[str], list[float]]:
-    """Return the most probable spelling of each answer, and the log of their summed probability."""
+    """Return the most probable spelling of each answer, and the log of its total probability."""
     groups: dict[str, list[int]] = {}
     for place, option in enumerate(options):
         groups.setdefault(option.strip().casefold(), []).append(place)
@@ -283,7 +282,7 @@ def _merged(options: Sequence[str], values: Sequence[float]) -> tuple[list[str],
 
 
 def _log_sum(values: Sequence[float]) -> float:
-    """Return the logarithm of the sum of exponentials; -inf if all values are."""
+    """Return the logarithm of the sum of exponentials; -inf if all values are -inf."""
     top = max(values)
     if not math.isfinite(top):
         return top
@@ -291,5 +290,5 @@ def _log_sum(values: Sequence[float]) -> float:
 
 
 def _id(prompt: Prompt, number: int) -> str:
-    """Name the request for an option."""
+    """Return the id of the request for an option."""
     return f"{prompt.id}\n{number}"

@@ -1,4 +1,4 @@
-"""What a reasoning model thought, apart from what it answered: separated once, before any rule."""
+"""Separation of the reasoning of a model from its answer, once, before any matching rule."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,9 +28,9 @@ REASONING_TAGS: Final[tuple[tuple[str, str], ...]] = (
     ("<|channel|>analysis", _HARMONY_ANSWER),
     ("<|channel|>commentary", _HARMONY_ANSWER),
 )
-"""Opening and closing tags between which known models think: DeepSeek-R1, Qwen3 and most others;
-models that were told to; EXAONE Deep; Granite; Magistral; Seed-OSS; Sky-T1 and OpenThinker;
-Command A; Kimi-VL; and the channels of gpt-oss. Their letter case does not matter."""
+"""Opening and closing tags of the reasoning of known models: DeepSeek-R1, Qwen3 and most others;
+models that are prompted to use tags; EXAONE Deep; Granite; Magistral; Seed-OSS; Sky-T1 and
+OpenThinker; Command A; Kimi-VL; and the channels of gpt-oss. Letter case is ignored."""
 
 _WRAPPERS: Final = (
     ("<answer>", "</answer>"),
@@ -43,7 +43,7 @@ _CHANNELS: Final = tuple(
 )
 _CHANNEL_MARKERS: Final = re.compile(r"\A<\|message\|>|(?:<\|end\|>)?(?:<\|start\|>)?assistant\Z")
 _HARMONY_TAIL: Final = re.compile(r"(?:<\|(?:start|end|return|call)\|>(?:assistant)?\s*)++")
-# What is left of the channels where special tokens were dropped from the text.
+# Remains of the channels if special tokens were removed from the text.
 _BARE_HARMONY: Final = re.compile(r"\s*analysis(?=[A-Z])")
 _BARE_FINAL: Final = "assistantfinal"
 _BARE_COMMENTARY: Final = "assistantcommentary"
@@ -56,24 +56,24 @@ _TEMPLATE_TAG: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitReply:
-    """A reply in its two parts."""
+    """A reply, split into reasoning and answer."""
 
     answer: str | None
-    """What is to be judged; None when the reasoning was never closed."""
+    """The answer, which is scored; None if the reasoning has no closing tag."""
 
     reasoning: str | None = None
-    """What was thought, several passages a blank line apart; None when there is nothing."""
+    """The reasoning, passages separated by a blank line; None if it is absent."""
 
     source: str | None = None
-    """The tag that told them apart; None when the reply holds no reasoning."""
+    """The tag that separated the parts; None if the reply contains no reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningTags:
-    """Tags by which reasoning is found; make it with `reasoning_tags`."""
+    """Tags that mark reasoning; create it with `reasoning_tags`."""
 
     closing: dict[str, str]
-    """Closing tag of each opening one, in lower case."""
+    """Closing tag of each opening tag, in lower case."""
 
     any_tag: re.Pattern[str]
     """Matches an opening or a closing tag."""
@@ -85,39 +85,39 @@ class ReasoningTags:
     """Matches a closing tag."""
 
     def may_open(self, text: str) -> bool | None:
-        """Tell whether a reply that begins like this begins with reasoning.
+        """Return whether a reply that starts with a text starts with reasoning.
 
         Args:
             text: The reply so far.
 
         Returns:
-            True when its first tag is there, None when it may yet come, False when not.
+            True if it starts with an opening tag, None if it may become one, else False.
         """
         head = text.lstrip().lower()
         if any(head.startswith(tag) for tag in self.closing):
             return True
         return None if any(tag.startswith(head) for tag in self.closing) else False
 
-    def holds(self, token: str) -> bool:
-        """Tell whether a token is a tag or a part of one.
+    def has(self, token: str) -> bool:
+        """Return whether a token is a tag or a part of one.
 
         Args:
             token: A special token of a tokenizer.
 
         Returns:
-            Whether it is.
+            True if it is.
         """
         part = token.lower()
         return any(part in tag for pair in self.closing.items() for tag in pair)
 
     def is_opened_by(self, prompt: str) -> bool:
-        """Tell whether a prompt ends with an opening tag, so that the reply begins in reasoning.
+        """Return whether a prompt ends with an opening tag, so that the reply starts in reasoning.
 
         Args:
-            prompt: The prompt as the model reads it, or its end.
+            prompt: The prompt as the model receives it, or its end.
 
         Returns:
-            Whether it does.
+            True if it does.
         """
         end = prompt.rstrip().lower()
         return any(end.endswith(tag) for tag in self.closing)
@@ -125,20 +125,20 @@ class ReasoningTags:
 
 @lru_cache(maxsize=16)
 def reasoning_tags(further: tuple[str, ...] = ()) -> ReasoningTags:
-    """Put the known tags and further ones together.
+    """Combine the known tags with further ones.
 
     Args:
-        further: Opening and closing tags in turn.
+        further: Opening and closing tags, alternating.
 
     Returns:
         All of them.
 
     Raises:
-        ValueError: If a tag is empty or an opening tag has no closing one.
+        ValueError: If a tag is empty or an opening tag has no closing tag.
     """
     if len(further) % 2 or not all(tag.strip() for tag in further):
         raise ValueError(
-            "reasoning_tags holds pairs of an opening and a closing tag, none of them empty; got "
+            "reasoning_tags must contain pairs of an opening and a closing tag, not empty; got "
             f"{' '.join(map(repr, further))}"
         )
     pairs = (*REASONING_TAGS, *zip(further[::2], further[1::2], strict=True))
@@ -156,21 +156,21 @@ def split_reasoning(
 ) -> SplitReply:
     r"""Separate the reasoning of a reply from its answer.
 
-    What stands between an opening tag and the next closing tag of its kind is reasoning. So is all
-    that stands before a closing tag without an opening one: the prompt opened that reasoning. An
-    opening tag that is never closed opens reasoning where it begins the reply or a line; elsewhere
-    the answer mentions it.
+    The text between an opening tag and the next closing tag of its kind is reasoning. So is all
+    text before a closing tag without an opening tag: the prompt opened that reasoning. An opening
+    tag without a closing tag starts reasoning only at the start of the reply or of a line;
+    elsewhere it is part of the answer.
 
     Args:
-        text: The reply, uncut, special tokens that are tags included.
-        tags: Further opening and closing tags, in turn.
-        opened: Whether the prompt opened the reasoning: True makes a reply without a closing tag
-            reasoning that was never closed, False makes a closing tag without an opening one a part
-            of the answer; None takes a reply without tags for an answer.
+        text: The reply, uncut, including special tokens that are tags.
+        tags: Further opening and closing tags, alternating.
+        opened: Whether the prompt opened the reasoning. With True, a reply without a closing tag
+            is unclosed reasoning; with False, a closing tag without an opening tag is part of the
+            answer; with None, a reply without tags is an answer.
 
     Returns:
-        The two parts. A reply without reasoning comes back to the letter; an answer behind
-        reasoning loses the white space before it, and the tags that some models put around it.
+        The two parts. A reply without reasoning is returned unchanged. For an answer after
+        reasoning, leading white space and the tags that some models put around it are removed.
 
     Examples:
         >>> split_reasoning("<think>Could it be GOLD? No.</think> I do not know.").answer
@@ -199,7 +199,7 @@ def split_reasoning(
     answer_parts: list[str] = []
     source: str | None = None
     start = place = 0
-    # Closing tags that do not occur in the rest of the text are searched for once.
+    # A closing tag that is absent from the rest of the text is searched for only once.
     absent = set[str]()
     if opened and known.may_open(text) is not True:
         source, match = "the prompt", known.closing_tag.search(text)
@@ -246,16 +246,16 @@ def split_replies(
     """Separate the reasoning of many replies of one model, such as a file of predictions.
 
     Args:
-        texts: The replies, None where there is none.
+        texts: The replies, None if missing.
         tags: As for `split_reasoning`.
         opened: As for `split_reasoning`.
 
     Returns:
-        One for each text, None where there is none or it holds no reasoning.
+        One per text; None if it is missing or contains no reasoning.
 
     Raises:
-        DataError: If some replies hold a closing tag alone, so that the prompt opened their
-            reasoning, others hold no tag, and `opened` does not say what those are.
+        DataError: If some replies contain only a closing tag, so that the prompt opened their
+            reasoning, others contain no tag, and `opened` is None.
     """
     known = reasoning_tags(tuple(tags))
     splits: list[SplitReply | None] = []
@@ -271,9 +271,9 @@ def split_replies(
     if opened is None and n_closed and n_plain:
         raise DataError(
             f"{n_closed:,} of {len(texts):,} predictions end reasoning that their prompt opened "
-            f"(a closing tag such as </think> alone) and {n_plain:,} hold no tag: give "
-            "`reasoning_opened` if those are reasoning that never ended, which are not answers, or "
-            "`reasoning_opened=False` if the tag is a part of the answers"
+            f"(only a closing tag such as </think>) and {n_plain:,} contain no tag: give "
+            "`reasoning_opened` if those are unclosed reasoning, which is not an answer, or "
+            "`reasoning_opened=False` if the tag is part of the answers"
         )
     return splits
 
@@ -288,15 +288,15 @@ def separate_reasoning(
     """Separate the reasoning of a generation from its answer.
 
     Args:
-        generation: As the model wrote it; one without a text, or whose reasoning is known, comes
-            back as it is.
-        params: How it was decoded: further tags, and what the user says of the prompt.
-        tags: Further tags that the runner knows of its model; see `split_reasoning`.
-        opened: What the runner knows of the prompt; see `split_reasoning`.
+        generation: The output of the model; returned unchanged if it has no text or if its
+            reasoning is already separated.
+        params: The decoding parameters: further tags, and the user's setting of the prompt.
+        tags: Further tags of the model, from the runner; see `split_reasoning`.
+        opened: Whether the prompt opened the reasoning, from the runner; see `split_reasoning`.
 
     Returns:
-        The same with `reasoning`, and `text` the answer: None with the reason where the reasoning
-        was never closed.
+        The generation with `reasoning`, and the answer as `text`: None, with the reason, if the
+        reasoning has no closing tag.
     """
     is_split = generation.reasoning is not None or generation.reasoning_source is not None
     if generation.text is None or is_split:
@@ -313,14 +313,14 @@ def separate_reasoning(
 
 
 def separate_stored(texts: "pd.Series", params: GenerationParams) -> "pd.DataFrame":
-    """Lay stored replies out as columns of `Generation`, their reasoning separated.
+    """Return stored replies as columns of `Generation`, with separate reasoning.
 
     Args:
-        texts: The replies by prompt id, missing where there is none.
-        params: Further tags, and what the user says of the prompts.
+        texts: The replies by prompt id, missing values allowed.
+        params: Further tags, and the user's setting of the prompts.
 
     Returns:
-        One row a reply that is there: prompt_id, text, finish_reason, error, reasoning and
+        One row per reply that is not missing: prompt_id, text, finish_reason, error, reasoning and
         reasoning_source.
 
     Raises:
@@ -344,7 +344,7 @@ def separate_stored(texts: "pd.Series", params: GenerationParams) -> "pd.DataFra
 
 
 def _fields(split: SplitReply, ended: str) -> dict[str, str | None]:
-    """Give the fields of a `Generation` that a split decides."""
+    """Return the fields of a `Generation` that a split determines."""
     fields = {"text": split.answer, "reasoning": split.reasoning, "reasoning_source": split.source}
     if split.answer is None:
         fields["finish_reason"] = "unclosed_reasoning"
@@ -353,13 +353,13 @@ def _fields(split: SplitReply, ended: str) -> dict[str, str | None]:
 
 
 def template_tags(template: str) -> tuple[str, ...]:
-    """Find the tags of a model's own chat template that are not known otherwise.
+    """Find the tags in a model's own chat template that are not in `REASONING_TAGS`.
 
     Args:
         template: The chat template, Jinja.
 
     Returns:
-        Opening and closing tags in turn: names of thinking that stand in the template both as
+        Opening and closing tags, alternating: names of reasoning that the template contains both as
         `<name>` and `</name>`, or in square brackets.
 
     Examples:
@@ -378,18 +378,18 @@ def template_tags(template: str) -> tuple[str, ...]:
 
 
 def _is_bare_harmony(text: str) -> bool:
-    """Tell whether a reply begins as the channels of gpt-oss do without their special tokens."""
+    """Return whether a reply starts like the channels of gpt-oss without their special tokens."""
     return _BARE_HARMONY.match(text) is not None
 
 
 def _one_of(tags: Iterable[str]) -> re.Pattern[str]:
-    """Match any of some tags, the longest first, in any letter case."""
+    """Return a pattern of any of some tags, the longest first, in any letter case."""
     ordered = sorted(set(tags), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE)
 
 
 def _joined(passages: Sequence[str], source: str) -> str | None:
-    """Put reasoning together, free of the markers of channels; None for nothing."""
+    """Join reasoning without the markers of channels; None if it is empty."""
     cleaned = (reasoning.strip() for reasoning in passages)
     if source.lower() in _CHANNELS:
         cleaned = (_CHANNEL_MARKERS.sub("", reasoning).strip() for reasoning in cleaned)
@@ -397,7 +397,7 @@ def _joined(passages: Sequence[str], source: str) -> str | None:
 
 
 def _unwrapped(answer: str) -> str:
-    """Take off the tags that models put around an answer behind reasoning."""
+    """Remove the tags that models put around an answer after reasoning."""
     bare = answer.lstrip()
     for tail in _HARMONY_TAIL.finditer(bare):
         if tail.end() == len(bare):

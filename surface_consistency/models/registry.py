@@ -1,4 +1,4 @@
-"""Finding a runner by name: built in, of another package, or importable."""
+"""Lookup of a runner by name: built in, from another package, or importable."""
 
 import inspect
 from collections.abc import Mapping
@@ -33,16 +33,16 @@ _RUNNERS: Final = Plugins(
 
 
 def check_runner(spec: str) -> str:
-    """Refuse a name that no runner goes by, before anything is loaded.
+    """Raise an error for an unknown runner, before anything is loaded.
 
     Args:
         spec: As for `load_runner`.
 
     Returns:
-        The same.
+        The name.
 
     Raises:
-        ValueError: If nothing registers it; names the nearest.
+        ValueError: If no runner has the name; the message contains the nearest name.
     """
     try:
         _RUNNERS.require(spec)
@@ -52,28 +52,28 @@ def check_runner(spec: str) -> str:
 
 
 RunnerName = Annotated[str, AfterValidator(check_runner)]
-"""Name of a runner in settings, as for `load_runner`: one that is none is refused by the field."""
+"""Name of a runner in settings, as for `load_runner`; the field rejects unknown names."""
 
 
 def load_runner(
     spec: str, *, model: object = None, options: Mapping[str, object] | None = None
 ) -> "Runner":
-    """Make the runner that a name stands for.
+    """Create the runner with a name.
 
     Args:
-        spec: A name of the entry point group `surface_consistency.runners` ("transformers"),
-            "package:name" for entry point `name` of an installed package, or "module:attribute"
-            for anything importable that a person named (see `plugins.importable`): a class or
-            function that makes a runner, or a runner.
-        model: First argument of the factory: a hub id, a folder, a file; None to call it without.
+        spec: A name in the entry point group `surface_consistency.runners` ("transformers"),
+            "package:name" for the entry point `name` of an installed package, or "module:attribute"
+            for an importable object, if the name is given by the user and not by a file (see
+            `plugins.importable`): a class or function that returns a runner, or a runner.
+        model: First argument of the factory: a hub id, a folder, a file; None to omit it.
         options: Further keyword arguments of the factory.
 
     Returns:
         The runner.
 
     Raises:
-        RunnerError: If the runner is unknown, it does not take these options, it cannot be
-            made, or what it makes is not a runner.
+        RunnerError: If the runner is unknown, does not accept these options, cannot be created, or
+            if the factory returns an object that is not a runner.
         MissingDependencyError: If torch or transformers is needed and not installed.
 
     Examples:
@@ -87,14 +87,14 @@ def load_runner(
     if isinstance(factory, Runner):
         if model is not None or given:
             raise RunnerError(
-                f"runner {spec!r} is ready-made and takes no model or options; name its class or "
-                "a function that makes it instead"
+                f"runner {spec!r} is an instance and accepts no model or options; name its class "
+                "or a function that returns it instead"
             )
         return factory
     if not callable(factory):
         raise RunnerError(
             f"runner {spec!r} is a {type(factory).__name__}; expected a runner, or a class or "
-            "function that makes one"
+            "function that returns one"
         )
     arguments = () if model is None else (model,)
     _check_arguments(spec, factory, arguments, given)
@@ -103,48 +103,48 @@ def load_runner(
     except SurfaceConsistencyError:
         raise
     except Exception as error:
-        # A runner is anyone's code: every error is reported in the same form.
+        # A runner can be third-party code: every error is reported in the same form.
         if isinstance(error, ImportError) and error.name in ("torch", "transformers"):
             raise MissingDependencyError(f"runner {spec!r}", error.name, "inference") from error
         raise RunnerError(
-            f"runner {spec!r} cannot be made: {type(error).__name__}: {error}"
+            f"runner {spec!r} cannot be created: {type(error).__name__}: {error}"
         ) from error
     if not isinstance(made, Runner):
         raise RunnerError(
-            f"runner {spec!r} made a {type(made).__name__}, which is not a Runner; derive its "
+            f"runner {spec!r} returned a {type(made).__name__}, which is not a Runner; derive its "
             "class from surface_consistency.models.Runner"
         )
     return made
 
 
 def contact_of(spec: str, options: Mapping[str, object]) -> str | None:
-    """Describe what a runner will contact, before it is made.
+    """Describe what a runner will contact, before it is created.
 
     Args:
         spec: As for `load_runner`.
-        options: Keyword arguments of the factory besides the model.
+        options: Keyword arguments of the factory, without the model.
 
     Returns:
         What the function `contacts` of the factory returns for the options; None without one.
 
     Raises:
-        RunnerError: If there is no such runner.
+        RunnerError: If the runner does not exist.
     """
     describe = getattr(_RUNNERS.load(spec), "contacts", None)
     return None if describe is None else str(describe(**options))
 
 
 def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
-    """Refuse options before the model is there, such as one that must be trained first.
+    """Check options before the model is available, such as one that must be trained first.
 
     Args:
         spec: As for `load_runner`.
-        options: Keyword arguments of the factory besides the model.
+        options: Keyword arguments of the factory, without the model.
 
     Raises:
-        RunnerError: If there is no such runner, or it does not take these options.
-        ValueError: If the runner has a function `check_options` that refuses a value.
-        MissingDependencyError: If such a function misses a library.
+        RunnerError: If the runner does not exist, or it does not accept these options.
+        ValueError: If the runner has a function `check_options` that rejects a value.
+        MissingDependencyError: If a library that the options need is not installed.
 
     Examples:
         >>> check_runner_options("transformers", {"batch_size": 0})
@@ -162,7 +162,7 @@ def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
 def _check_arguments(
     spec: str, factory: object, arguments: tuple[object, ...], options: Mapping[str, object]
 ) -> None:
-    """Refuse arguments that a factory does not take, as far as it tells what it takes."""
+    """Raise an error for arguments that a factory does not accept, if its signature is known."""
     try:
         signature = inspect.signature(factory)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -178,6 +178,6 @@ def _check_arguments(
                 ) from error
         takes = ", ".join(signature.parameters)
         raise RunnerError(
-            f"runner {spec!r} cannot be made: {error}; it takes ({takes}), the first of them "
+            f"runner {spec!r} cannot be created: {error}; it accepts ({takes}), the first of them "
             "being the model"
         ) from error

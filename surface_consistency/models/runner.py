@@ -1,4 +1,4 @@
-"""The base class of runners, which turn prompts into generations; and a runner without a model."""
+"""The base class of runners, which turn prompts into generations, and a runner without a model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class Runner(ABC):
     """Short name for messages, such as "transformers"."""
 
     is_stored: bool = False
-    """Whether answers are stored and not computed, so that a repeated prompt shows no noise."""
+    """Whether answers are stored and not computed, so that repeated prompts show no variation."""
 
     max_refusals: int = 20
     """Number of prompts with the same error that end a run of which no prompt was answered."""
@@ -70,7 +70,7 @@ class Runner(ABC):
             RunnerError: If the run cannot continue, or if the runner does not define this method,
                 as by default.
         """
-        self._refuse(
+        self._undefined(
             "generate",
             f"which prompts without options need ({len(prompts)}, such as {prompts[0].id!r}); set "
             "`read` to multiple-choice or log-odds, or use the runner transformers",
@@ -120,7 +120,7 @@ class Runner(ABC):
         Raises:
             RunnerError: If the runner does not define this method, as by default.
         """
-        self._refuse(
+        self._undefined(
             "fits", "so demonstrations cannot be dropped; turn `truncate` off or use fewer `shots`"
         )
 
@@ -140,14 +140,14 @@ class Runner(ABC):
             RunnerError: If a text does not fit the model's context or cannot be scored, or if the
                 runner does not define this method, as by default.
         """
-        self._refuse(
+        self._undefined(
             "score",
             "which prompts with options need; set `read` to generate, or use the runner "
             "transformers",
         )
 
     def render(self, prompt: Prompt) -> str:
-        """Write a conversation as the model's chat template has it, ready for the answer.
+        """Render a conversation with the model's chat template, ready for the answer.
 
         Args:
             prompt: A prompt with messages.
@@ -159,9 +159,9 @@ class Runner(ABC):
             RunnerError: If the model has no chat template, the template rejects the conversation,
                 or the runner does not define this method, as by default.
         """
-        self._refuse("render", "so answers to conversations cannot be scored; use plain prompts")
+        self._undefined("render", "so answers to conversations cannot be scored; use plain prompts")
 
-    def _refuse(self, method: str, consequence: str) -> NoReturn:
+    def _undefined(self, method: str, consequence: str) -> NoReturn:
         """Report a method that the runner does not define."""
         raise RunnerError(f"runner {self.name!r} does not define `{method}`, {consequence}")
 
@@ -188,7 +188,7 @@ def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:
 
 
 class FakeRunner(Runner):
-    """Answers what its handler says: deterministic, without model or network.
+    """Returns the texts of a handler, deterministically, without model or network.
 
     Args:
         handler: A function from a prompt to a text, or a mapping from prompt id, else prompt
@@ -208,7 +208,7 @@ class FakeRunner(Runner):
     """The runner's name."""
 
     asked: list[str]
-    """Ids of all prompts that it was asked, in order."""
+    """Ids of all received prompts, in order."""
 
     def __init__(
         self, handler: Callable[[Prompt], str] | Mapping[str, str], *, name: str = "fake"
@@ -223,7 +223,7 @@ class FakeRunner(Runner):
         self.asked = []
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell the name; what a handler says is not known in advance."""
+        """Return the name; the answers of a handler are not known in advance."""
         return {"runner": "fake", "name": self.name}
 
     def generate(
@@ -232,8 +232,8 @@ class FakeRunner(Runner):
         """Answer each prompt with the handler's text, uncut.
 
         Args:
-            prompts: What to answer.
-            params: Without effect.
+            prompts: The prompts.
+            params: Not used.
 
         Yields:
             One generation for each prompt, in order.
@@ -246,7 +246,7 @@ class FakeRunner(Runner):
             yield Generation(prompt_id=prompt.id, text=self._answer(prompt))
 
     def _answer(self, prompt: Prompt) -> str:
-        """Ask the handler."""
+        """Return the handler's text for a prompt."""
         if not isinstance(self._handler, Mapping):
             return self._handler(prompt)
         for name in (prompt.id, prompt.text):

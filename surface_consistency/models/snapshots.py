@@ -1,8 +1,8 @@
-"""Revisions of a model on this disk: the hub's cache layout, and folders of checkpoints.
+"""Revisions of a local model, in the layout of the hub's cache or in folders of checkpoints.
 
 References:
-    huggingface_hub, "Understand caching": `refs/<revision>` holds a commit, `snapshots/<commit>/`
-    links to `blobs/<hash>`.
+    huggingface_hub, "Understand caching": `refs/<revision>` contains a commit,
+    `snapshots/<commit>/` links to `blobs/<hash>`.
 """
 
 import json
@@ -16,7 +16,7 @@ from surface_consistency.errors import RunnerError, SourceNotFoundError
 from surface_consistency.reading import first_names
 
 _KINDS: Final = (".safetensors", ".bin", ".pt", ".gguf", ".msgpack", ".h5")
-"""Suffixes of weights, the ones that transformers prefers first."""
+"""Suffixes of weights, in the order in which transformers prefers them."""
 _OTHERS: Final = re.compile(r"(training_args|optimizer|scheduler|rng_state).*")
 _HEAD_LENGTH: Final = 8
 _LONGEST_HEAD: Final = 100_000_000
@@ -24,7 +24,7 @@ _LONGEST_HEAD: Final = 100_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One revision of a model on this disk."""
+    """One local revision of a model."""
 
     path: Path
     """The folder of its files."""
@@ -37,13 +37,13 @@ class Snapshot:
 
 
 def is_hub_cache(folder: Path) -> bool:
-    """Tell whether a folder is that of a repository in the hub's cache layout.
+    """Return whether a folder is a repository in the layout of the hub's cache.
 
     Args:
         folder: The folder.
 
     Returns:
-        Whether it holds snapshots and no model of its own.
+        True if it contains snapshots and is not itself a model.
     """
     return (folder / "snapshots").is_dir() and not (folder / "config.json").is_file()
 
@@ -57,10 +57,10 @@ def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
         revision: The revision; None for the main branch of a repository.
 
     Returns:
-        Where its files are.
+        The location of its files.
 
     Raises:
-        SourceNotFoundError: If there is no such revision; names those that are there.
+        SourceNotFoundError: If the revision does not exist; the message names the available ones.
         RunnerError: If the folder is a model itself, which has no revisions.
     """
     if not is_hub_cache(folder):
@@ -72,11 +72,11 @@ def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
         known = sorted(path.parent.name for path in folder.glob("*/config.json"))
         if not known:
             raise RunnerError(
-                f"{folder} is a folder, which has no revisions; leave out `revision`, or name a "
+                f"{folder} is a model folder, which has no revisions; omit `revision`, or name a "
                 "hub id"
             )
         raise SourceNotFoundError(
-            f"{folder} holds no checkpoint {revision!r}; there are {first_names(known)}"
+            f"{folder} contains no checkpoint {revision!r}; available: {first_names(known)}"
         )
     name = revision or "main"
     ref = folder / "refs" / name
@@ -94,7 +94,7 @@ def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
             path.relative_to(refs).as_posix() for path in refs.rglob("*") if path.is_file()
         )
         raise SourceNotFoundError(
-            f"{label} has no revision {name!r} in {folder}; there are "
+            f"{label} has no revision {name!r} in {folder}; available: "
             f"{first_names([*known, *commits]) or 'none'}; download it with "
             f"`hf download {label} --revision {name}`"
         )
@@ -102,14 +102,14 @@ def find_snapshot(folder: Path, revision: str | None) -> Snapshot:
 
 
 def weight_files(folder: Path) -> dict[str, Path]:
-    """List the files of weights that would be loaded.
+    """List the weight files that would be loaded.
 
     Args:
         folder: Folder of a model.
 
     Returns:
-        Files by their path in the folder, of the kind that transformers prefers; links whose end
-        is missing among them.
+        Files by their path in the folder, of the type that transformers prefers; broken links are
+        included.
     """
     by_kind: dict[str, dict[str, Path]] = {kind: {} for kind in _KINDS}
     for root, _, names in os.walk(folder):
@@ -120,16 +120,16 @@ def weight_files(folder: Path) -> dict[str, Path]:
     return next((files for files in by_kind.values() if files), {})
 
 
-def check_whole(folder: Path, label: str) -> None:
-    """Refuse a model whose download was stopped.
+def check_complete(folder: Path, label: str) -> None:
+    """Raise an error for a model whose download is incomplete.
 
     Args:
         folder: Folder of a model.
         label: Its name, for the message.
 
     Raises:
-        SourceNotFoundError: If files of weights are missing or cut short, or there are none; says
-            how to get them.
+        SourceNotFoundError: If weight files are truncated, or some or all are missing; the message
+            contains the remedy.
     """
     files = weight_files(folder)
     wanted = set(files)
@@ -144,26 +144,25 @@ def check_whole(folder: Path, label: str) -> None:
                 ) from error
             wanted |= set(shards)
     missing = sorted(name for name in wanted if not (folder / name).exists())
-    torn = [name for name, path in files.items() if name not in missing and _is_torn(path)]
-    if not (missing or torn) and wanted:
+    cut = [name for name, path in files.items() if name not in missing and _is_truncated(path)]
+    if not (missing or cut) and wanted:
         return
-    extent = f"{len(missing) or len(torn)} of {len(wanted)} files" if wanted else "the files"
-    example = f", such as {(missing or torn)[0]}" if missing or torn else ""
-    state = "cut short" if torn and not missing else "missing"
+    extent = f"{len(missing) or len(cut)} of {len(wanted)} files" if wanted else "the files"
+    example = f", such as {(missing or cut)[0]}" if missing or cut else ""
+    state = "truncated" if cut and not missing else "missing"
     in_cache = folder.parent.name == "snapshots"
     remedy = (
-        f"go on with `hf download {label}` and the same --revision"
+        f"resume with `hf download {label}` and the same --revision"
         if in_cache
         else "save, copy or download them again"
     )
     raise SourceNotFoundError(
-        f"{label} is half downloaded: {extent} of its weights are {state} in {folder}{example}; "
-        f"{remedy}"
+        f"{label} is incomplete: {extent} of its weights are {state} in {folder}{example}; {remedy}"
     )
 
 
-def _is_torn(path: Path) -> bool:
-    """Tell whether a safetensors file ends before the last of the weights that its head lists."""
+def _is_truncated(path: Path) -> bool:
+    """Return whether a safetensors file ends before the last weights that its header lists."""
     if path.suffix != ".safetensors":
         return False
     size = path.stat().st_size
@@ -177,5 +176,5 @@ def _is_torn(path: Path) -> bool:
             ends = [tensor["data_offsets"][1] for name, tensor in head.items() if name[:2] != "__"]
             return bool(size < _HEAD_LENGTH + length + max(ends, default=0))
         except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError):
-            # Whoever loads it says what is wrong with a head.
+            # Invalid headers raise a specific error on loading.
             return size < _HEAD_LENGTH + length

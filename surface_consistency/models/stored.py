@@ -1,4 +1,4 @@
-"""A runner over predictions that were made elsewhere."""
+"""A runner that returns stored predictions."""
 
 import hashlib
 import json
@@ -22,17 +22,17 @@ _SHOWN = 3
 
 
 class StoredRunner(Runner):
-    """Answers from stored predictions, so that anyone's outputs are scored without a model.
+    """Answers from stored predictions, so that existing outputs are scored without a model.
 
-    A prompt is looked up by its id, else by its text, else by the question that it ends with: what
-    stands between "Q: " and " A:" at the end of the text, or of the last message of a user.
+    A prompt is looked up by its id, else by its text, else by the question at its end: the text
+    between "Q: " and " A:" at the end of the text, or of the last message of a user.
 
     Args:
         predictions: A file that `read_predictions` reads, or a mapping from identifier to text.
-        item: Columns that together hold the identifier, or one of them; () for the usual names.
+        item: Columns that together contain the identifier, or one column; () for the usual names.
         prediction: Column of the text; None for the usual names.
-        strip_prompt: Whether the prompt is cut off a text that begins with it; else such a text is
-            refused.
+        strip_prompt: Whether to remove the prompt from a text that begins with it; otherwise such a
+            text raises an error.
         missing: "drop" excludes a blank text as a missing prediction; "wrong" counts it as
             incorrect.
         filter: Filter of samples of lm-evaluation-harness; None for the unfiltered text.
@@ -84,7 +84,7 @@ class StoredRunner(Runner):
         self._settings = settings
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell the file's name and a digest of the predictions read from it."""
+        """Return the file's name and a digest of the predictions read from it."""
         digest = hashlib.sha256()
         for item in self._texts.items():
             digest.update(json.dumps(item).encode("ascii"))
@@ -96,7 +96,7 @@ class StoredRunner(Runner):
         }
 
     def gaps(self, prompts: Sequence[Prompt]) -> str | None:
-        """Describe which prompts have no stored prediction, and the other way round.
+        """Describe which prompts have no stored prediction, and which predictions no prompt.
 
         Args:
             prompts: All prompts of the study.
@@ -128,14 +128,14 @@ class StoredRunner(Runner):
     def generate(
         self, prompts: Sequence[Prompt], params: GenerationParams | None = None
     ) -> Iterator[Generation]:
-        """Look the answers up.
+        """Look up the answers.
 
         Args:
-            prompts: What to answer.
-            params: Without effect: the predictions are as they are.
+            prompts: The prompts.
+            params: Not used: the predictions are already decoded.
 
         Yields:
-            One generation for each prompt, in order; an error where none is stored.
+            One generation for each prompt, in order; an error if no prediction is stored.
         """
         for prompt in prompts:
             text, problem = self._find(prompt)
@@ -147,7 +147,7 @@ class StoredRunner(Runner):
             )
 
     def _find(self, prompt: Prompt) -> tuple[str | None, str | None]:
-        """Find the text of a prompt, or say why there is none."""
+        """Return the text of a prompt, or the reason for its absence."""
         for name in _names(prompt):
             if name not in self._texts:
                 continue
@@ -158,8 +158,8 @@ class StoredRunner(Runner):
                 if not self._settings.strip_prompt:
                     raise DataError(
                         f"the stored prediction of {shown(prompt.id)} begins with its prompt, "
-                        "which would be judged in place of the answer; set strip_prompt=true to "
-                        "cut it off (`runner_option` strip_prompt=true)"
+                        "which would be scored in place of the answer; set strip_prompt=true to "
+                        "remove it (`runner_option` strip_prompt=true)"
                     )
                 text = text.removeprefix(prompt.text)
             if not text.strip() and self._settings.missing != "wrong":
@@ -169,7 +169,7 @@ class StoredRunner(Runner):
 
 
 def _names(prompt: Prompt) -> list[str]:
-    """List what a prediction of a prompt may be stored under, best first."""
+    """Return the names by which a prediction of a prompt is looked up, best first."""
     if prompt.messages is None:
         last = prompt.text
     else:
@@ -180,5 +180,5 @@ def _names(prompt: Prompt) -> list[str]:
 
 
 def _such_as(names: Sequence[str]) -> str:
-    """Show the first few names."""
+    """Format the first few names."""
     return f"(such as {', '.join(map(repr, names[:_SHOWN]))})"

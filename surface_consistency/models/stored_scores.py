@@ -1,4 +1,4 @@
-"""A scorer over log-probabilities that were told elsewhere."""
+"""A runner that returns stored log-probabilities."""
 
 import math
 import os
@@ -22,35 +22,35 @@ _FIELDS = ("log_probabilities", "token_ids", "tokens", "n_context_tokens", "is_g
 
 
 class _Stored(NamedTuple):
-    """A score and the line that tells it."""
+    """A score and the line of its source."""
 
     score: ScoredText
     place: Place
 
 
 class StoredScores(Runner):
-    """Tells stored log-probabilities, so that anyone's are read as answers without a model.
+    """Returns stored log-probabilities, so that existing ones are read as answers without a model.
 
     A file is JSONL or CSV. A row is one of three:
 
-    - a `ScoredText`, which goes by `request_id`: that of an option is the prompt's id, a line feed,
+    - a `ScoredText`, identified by `request_id`: that of an option is the prompt's id, a line feed,
       and the option's number from 0;
     - a text: `context`, `continuation`, and either `log_probability`, the sum over its tokens, or
       `log_probabilities` with `token_ids` or `tokens`;
     - a sample of lm-evaluation-harness with log-likelihoods (`--log_samples`): each of its
       arguments is a context and a continuation.
 
-    A request is looked up by its id, else by its context and continuation, else by the question
-    with which its context ends ("Q: ... A:") and the continuation, white space around it aside,
-    where one row alone has those.
+    A request is looked up by its id, else by its context and continuation, else by the question at
+    the end of its context ("Q: ... A:") and the continuation without surrounding white space, if
+    these identify a single score.
 
     Args:
         scores: The file.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        DataError: If the kind of file is unknown or it holds no row.
-        RecordError: If a row is broken, or says of a text what another row denies; names the line.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If the kind of file is unknown or it contains no rows.
+        RecordError: If a row is invalid, or contradicts another row; the message names the line.
     """
 
     name: str = "stored-scores"
@@ -70,10 +70,10 @@ class StoredScores(Runner):
             for request, score in _read(fields, place):
                 self._keep(request, _Stored(score, place))
         if not n_rows:
-            raise DataError(f"{file} holds no log-probabilities; it is empty")
+            raise DataError(f"{file} contains no log-probabilities; it is empty")
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell the file's name and digest."""
+        """Return name and digest of the file, and the number of scores."""
         return {
             "runner": self.name,
             "source": self._file.name,
@@ -82,16 +82,16 @@ class StoredScores(Runner):
         }
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
-        """Look log-probabilities up; see `Runner.score`.
+        """Look up log-probabilities; see `Runner.score`.
 
         Args:
-            requests: What to score.
+            requests: The texts.
 
         Yields:
             One scored text for each request, in order.
 
         Raises:
-            RunnerError: If one is not stored; names the first and how many.
+            RunnerError: If a text is not stored; the message has the first and their number.
         """
         pairs = [(request, self._find(request)) for request in requests]
         missing = [request for request, stored in pairs if stored is None]
@@ -100,7 +100,7 @@ class StoredScores(Runner):
             raise RunnerError(
                 f"{self._file} has no log-probability of {len(missing):,} of {len(pairs):,} texts, "
                 f"the first {shown(first.continuation)} after {shown(_end_of(first.context))} "
-                f"(request {shown(first.id)}); store them too, or ask what is stored alone "
+                f"(request {shown(first.id)}); store them too, or request only stored texts "
                 "(`limit`, `calibrate=False`)"
             )
         for request, stored in pairs:
@@ -108,7 +108,7 @@ class StoredScores(Runner):
                 yield stored.score.model_copy(update={"request_id": request.id})
 
     def _keep(self, request: ScoringRequest | None, stored: _Stored) -> None:
-        """Store a score under all that it may be asked by."""
+        """Store a score under all keys by which it is looked up."""
         if request is None:
             self._put(stored.score.request_id, stored)
             return
@@ -121,11 +121,11 @@ class StoredScores(Runner):
                 self._by_question[name] = None
 
     def _put(self, key: object, stored: _Stored) -> None:
-        """Store a score; refuse a second one that says something else."""
+        """Store a score; raise an error if another one with the same key differs."""
         known = self._by_key.setdefault(key, stored)
         if not _agree(known.score, stored.score):
             raise RecordError(
-                f"{stored.place}: another log-probability of the same text than that of "
+                f"{stored.place}: the log-probability of the text differs from that at "
                 f"{known.place}; keep one of them"
             )
 
@@ -143,7 +143,7 @@ class StoredScores(Runner):
 def _read(
     fields: Mapping[str, Any], place: Place
 ) -> Iterator[tuple[ScoringRequest | None, ScoredText]]:
-    """Read the texts of a row with their scores; None for a row that goes by an id."""
+    """Read the texts of a row with their scores; None for a row with a request id."""
     if is_sample(fields):
         yield from _of_sample(fields, place)
         return
@@ -164,8 +164,8 @@ def _read(
         yield request, _score("stored", given, place)
     else:
         raise RecordError(
-            f"{place}: a row names its text by 'request_id', or by 'context' and 'continuation'; "
-            f"saw {first_names(list(fields))}"
+            f"{place}: a row identifies its text by 'request_id', or by 'context' and "
+            f"'continuation'; saw {first_names(list(fields))}"
         )
 
 
@@ -177,7 +177,7 @@ def _of_sample(
     if options is None:
         raise RecordError(
             f"{place}: a sample without log-likelihoods; only those of tasks that compare "
-            "options (output_type multiple_choice or loglikelihood) hold them: score generated "
+            "options (output_type multiple_choice or loglikelihood) contain them: score generated "
             "texts with `runner=stored`"
         )
     for context, text, value, is_greedy in options:
@@ -188,7 +188,7 @@ def _of_sample(
 
 
 def _score(request_id: object, given: Mapping[str, Any], place: Place) -> ScoredText:
-    """Make the record of a row."""
+    """Create the record of a row."""
     try:
         return ScoredText(request_id=str(request_id), **given)
     except ValidationError as error:
@@ -196,10 +196,10 @@ def _score(request_id: object, given: Mapping[str, Any], place: Place) -> Scored
 
 
 def _agree(one: ScoredText, other: ScoredText) -> bool:
-    """Tell whether two rows say the same of a text, rounding aside."""
+    """Return whether two rows have the same log-probability, up to rounding."""
     return math.isclose(one.log_probability, other.log_probability, rel_tol=0.0, abs_tol=1e-6)
 
 
 def _end_of(context: str) -> str:
-    """Show the end of a context."""
+    """Return the end of a context, for messages."""
     return context if len(context) <= 60 else f"...{context[-60:]}"

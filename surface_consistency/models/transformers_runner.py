@@ -1,4 +1,4 @@
-"""The fast runner of causal language models of transformers; `minimal` is the plain one."""
+"""The fast runner of causal language models of transformers; `minimal` is the simple one."""
 
 import copy
 import os
@@ -33,42 +33,42 @@ T = TypeVar("T")
 
 
 class TransformersRunner(Runner):
-    """Asks a causal language model on this machine.
+    """Queries a causal language model on this machine.
 
-    Prompts are tokenised whole, batched by group and length, and padded on the left. The longest
-    token prefix that the prompts of a group share is computed once and its keys and values are
-    reused; the answers are those of prompts asked one by one. Models on which that cannot work
-    (sliding windows, recurrent states) are asked in plain batches, and the fingerprint says so.
+    Prompts are tokenised in one piece, batched by group and length, and padded on the left. The
+    longest token prefix common to the prompts of a group is computed once, and its keys and values
+    are reused; the answers equal those of prompts sent one by one. Models that do not support this
+    (sliding windows, recurrent states) run in plain batches, which the fingerprint records.
 
-    At temperature 0 decoding is greedy, with the penalties that the model's own generation
-    settings ask for; otherwise each prompt draws its tokens from the seed and its own content.
+    At temperature 0 decoding is greedy, with the penalties in the model's own generation settings.
+    Otherwise the tokens of each prompt are drawn by the seed and the prompt's content.
 
-    Reasoning is told from answers by the known tags, those that the model's chat template names and
-    those of `GenerationParams.reasoning_tags`; a template that ends within reasoning opens it. Tags
-    that are special tokens are read too.
+    Reasoning is separated from answers by the known tags, those in the model's chat template and
+    those of `GenerationParams.reasoning_tags`; a template that ends with an opening tag opens the
+    reasoning. Tags that are special tokens are detected too.
 
     Args:
         model: Folder of a model and its tokenizer, hub id, or GGUF file.
-        revision: Branch, tag or commit of the hub repository; pinned to its commit.
-        dtype: Number format; "auto" takes the checkpoint's.
-        device: Such as "cuda:1"; None takes a GPU if there is one.
-        device_map: How to spread weights over devices by accelerate, in place of `device`: "auto",
-            "balanced", "balanced_low_0", "sequential", or the device of each module.
-        quantization: "int8" or "int4" loads in 8 or 4 bits by bitsandbytes, on a CUDA GPU.
-        batch_size: Prompts a batch at most.
+        revision: Branch, tag or commit of the hub repository; resolved to a commit.
+        dtype: Torch dtype; "auto" is that of the checkpoint.
+        device: Device, such as "cuda:1"; None for a GPU if there is one.
+        device_map: How to distribute weights over devices by accelerate, instead of `device`:
+            "auto", "balanced", "balanced_low_0", "sequential", or the device of each module.
+        quantization: "int8" or "int4" to load in 8 or 4 bits by bitsandbytes, on a CUDA GPU.
+        batch_size: Maximum number of prompts per batch.
         reuse_prefix: Whether to reuse shared prefixes.
-        trust_remote_code: Whether code of the repository may run.
-        shuffle_seed: Seed of another composition of batches, with which to measure how much
-            batching alone changes answers; None for the ordered one.
+        trust_remote_code: Whether code of the repository may be run.
+        shuffle_seed: Seed of a random composition of batches, to measure the effect of batching on
+            answers; None for the default order.
         chat_options: Variables for the chat template, such as {"enable_thinking": False}.
-        gguf_file: GGUF file of the folder or repository to take weights and tokenizer from; the
-            weights are unpacked to `dtype`.
+        gguf_file: GGUF file of the folder or repository with weights and tokenizer; the weights are
+            dequantised to `dtype`.
 
     Raises:
-        MissingDependencyError: If torch, transformers, bitsandbytes or what a named model needs is
-            not installed.
-        SourceNotFoundError: If the model is not there or cannot be reached.
-        RunnerError: If it cannot be loaded, is gated, or the device is not there.
+        MissingDependencyError: If torch, transformers, bitsandbytes or another library that the
+            model needs is not installed.
+        SourceNotFoundError: If the model is not found or cannot be reached.
+        RunnerError: If it cannot be loaded, is gated, or the device is not available.
         ValueError: If an option is out of range.
     """
 
@@ -110,7 +110,7 @@ class TransformersRunner(Runner):
             trust_remote_code=trust_remote_code,
         )
         self._quantization = quantization
-        # transformers keeps no map where one device holds all.
+        # transformers stores no map if all weights are on one device.
         spread = getattr(loaded, "hf_device_map", None) or {"": loaded.device}
         self._devices: list[JsonValue] = []
         if device_map is not None:
@@ -134,7 +134,7 @@ class TransformersRunner(Runner):
         batch_size: int = 32,
         **others: object,
     ) -> None:
-        """Refuse what can be refused before the model is there.
+        """Check options before the model is available.
 
         Args:
             dtype: As for the runner.
@@ -142,12 +142,12 @@ class TransformersRunner(Runner):
             device_map: As for the runner.
             quantization: As for the runner.
             batch_size: As for the runner.
-            others: Further options of the runner, at which nothing can be told yet.
+            others: Further options of the runner, which are not checked.
 
         Raises:
-            ValueError: If a value is none of those allowed, or two exclude each other.
+            ValueError: If a value is not allowed, or two options cannot be combined.
             MissingDependencyError: If a library is missing.
-            RunnerError: If quantised loading is asked for without a CUDA GPU.
+            RunnerError: If quantised loading is requested without a CUDA GPU.
         """
         if batch_size < 1:
             raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
@@ -162,17 +162,17 @@ class TransformersRunner(Runner):
         label: str,
         batch_size: int = 32,
     ) -> "TransformersRunner":
-        """Ask a model that is in memory, and may be in training.
+        """Return a runner of a model in memory, which may be in training.
 
-        The model's generation settings become greedy ones, and it is asked in the mode it is in:
-        call `eval` first, and put both back afterwards. `clear_cache` forgets what
-        was computed with weights that changed since.
+        The generation settings of the model become greedy, and it is queried in its current mode:
+        call `eval` first, and restore both afterwards. `clear_cache` removes cached keys and
+        values, which are outdated after a change of the weights.
 
         Args:
             model: A causal language model of transformers.
             tokenizer: Its tokenizer.
             label: Name of the model in errors and fingerprints.
-            batch_size: Prompts a batch at most.
+            batch_size: Maximum number of prompts per batch.
 
         Returns:
             The runner.
@@ -187,7 +187,7 @@ class TransformersRunner(Runner):
         runner._quantization = None
         runner._devices = []
         engine = _engine.Engine(model)
-        engine.goes_on_training = True
+        engine.is_trained_later = True
         runner._set_up(
             engine,
             tokenizer,
@@ -199,7 +199,7 @@ class TransformersRunner(Runner):
         return runner
 
     def clear_cache(self) -> None:
-        """Free what was computed for prompts to come, which is wrong once weights change."""
+        """Free cached keys and values, which are incorrect after a change of the weights."""
         self._engine.clear_cache()
 
     def _set_up(
@@ -212,7 +212,7 @@ class TransformersRunner(Runner):
         shuffle_seed: int | None,
         chat_options: Mapping[str, JsonValue],
     ) -> None:
-        """Find out how the model can be asked."""
+        """Detect the features that the model supports, and set up the planner."""
         loaded = engine.model
         self._engine = engine
         self._encoder = PromptEncoder(
@@ -242,10 +242,10 @@ class TransformersRunner(Runner):
         )
 
     def rebatched(self, seed: int) -> "TransformersRunner":
-        """Give a runner of the same model, sharing its memory, with another batch composition.
+        """Return a runner with the same model in memory and another composition of batches.
 
         Args:
-            seed: Which other composition.
+            seed: Seed of the other composition.
 
         Returns:
             The runner.
@@ -256,7 +256,7 @@ class TransformersRunner(Runner):
         return other
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell model, revision, number format, batching, templates and library versions."""
+        """Return model, revision, dtype, batching, templates and versions of libraries."""
         import torch
         import transformers
 
@@ -284,7 +284,7 @@ class TransformersRunner(Runner):
         }
 
     def count_tokens(self, prompt: Prompt) -> int:
-        """Count the tokens of a prompt as the model reads it.
+        """Count the tokens of a prompt in the model's input.
 
         Args:
             prompt: A text or a conversation.
@@ -295,14 +295,14 @@ class TransformersRunner(Runner):
         return len(next(self._encoder.encode([prompt])))
 
     def fits(self, prompt: Prompt, params: GenerationParams) -> bool:
-        """Tell whether a prompt and its new tokens fit the model's context.
+        """Return whether a prompt and its new tokens fit the model's context.
 
         Args:
             prompt: A text or a conversation.
             params: How to decode.
 
         Returns:
-            Whether `generate` takes it.
+            Whether `generate` accepts it.
         """
         limit = self._planner.limit(params.max_tokens)
         return limit is None or self.count_tokens(prompt) <= limit
@@ -310,7 +310,7 @@ class TransformersRunner(Runner):
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
-        """Check the length of every prompt, then cut the run into batches.
+        """Check the length of every prompt, then divide the run into batches.
 
         Args:
             prompts: All prompts of the run.
@@ -320,17 +320,17 @@ class TransformersRunner(Runner):
             The batches: groups together, longest prompts first.
 
         Raises:
-            RunnerError: If a prompt and its new tokens do not fit the model's context;
-                names the prompt, its tokens and the limit.
+            RunnerError: If a prompt and its new tokens do not fit the model's context; the message
+                contains the prompt, its tokens and the limit.
             RunnerError: If a prompt cannot be tokenised.
         """
         return iter(self._planner.plan(prompts, params.max_tokens))
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
-        """Answer prompts; more than one batch of them are planned first.
+        """Answer prompts; if there is more than one batch, they are planned first.
 
         Args:
-            prompts: What to answer.
+            prompts: The prompts.
             params: How to decode.
 
         Yields:
@@ -348,27 +348,27 @@ class TransformersRunner(Runner):
             yield from self._answer(prompts, params)
 
     def render(self, prompt: Prompt) -> str:
-        """Write a conversation as the model's chat template has it; see `Runner.render`."""
+        """Render a conversation with the model's chat template; see `Runner.render`."""
         return self._encoder.render(prompt)
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
         """Compute the log-probability of texts, each given the text before it.
 
-        Context and continuation are tokenised as one text. The numbers are those of the model's
-        own logits, without the penalties of its generation settings, in 32 bits whatever its
-        number format; they are those of texts scored one by one.
+        Context and continuation are tokenised as one text. The log-probabilities are those of the
+        model's logits without the penalties of its generation settings, computed in 32 bits for
+        any dtype. They equal those of texts scored one by one.
 
         Args:
-            requests: What to score; ids are unique.
+            requests: The texts; ids are unique.
 
         Yields:
             One scored text for each request, in the order of the batches.
 
         Raises:
             RunnerError: If a text does not fit the model's context.
-            RunnerError: If the tokenizer does not tell which characters its tokens cover, a
-                continuation has no tokens, the token that `bos` asks for is not there, or the
-                model's logits are no numbers.
+            RunnerError: If the tokenizer does not return the characters of its tokens, a
+                continuation has no tokens, the token of `bos` does not exist, or the model's logits
+                are NaN.
             RunnerOutOfMemoryError: If a single text does not fit the device.
         """
         scorer = TokenScorer(
@@ -395,14 +395,14 @@ class TransformersRunner(Runner):
     def _answer(self, prompts: Sequence[Prompt], params: GenerationParams) -> list[Generation]:
         """Answer one batch."""
         rows = self._planner.rows(prompts, params.max_tokens)
-        generations = self._unless_full(lambda: self._ask(prompts, rows, params))
+        generations = self._unless_full(lambda: self._generate_batch(prompts, rows, params))
         if generations is None:
             raise self._too_large("prompts", len(rows), max(map(len, rows)))
         self._planner.release(prompts)
         return generations
 
     def _unless_full(self, work: Callable[[], T]) -> T | None:
-        """Do what the device's memory may not hold; None, without holding on to it, if not."""
+        """Return the result of a call; None, with caches freed, if the device's memory is full."""
         import torch
 
         try:
@@ -417,13 +417,13 @@ class TransformersRunner(Runner):
         return None
 
     def _too_large(self, what: str, n: int, n_tokens: int) -> RunnerOutOfMemoryError:
-        """Say what does not fit the device."""
+        """Return the error for a batch that does not fit the device."""
         return RunnerOutOfMemoryError(
             f"{n} {what} of up to {n_tokens} tokens do not fit into the memory of "
             f"{self._engine.model.device}; use a smaller batch_size{self._smaller}"
         )
 
-    def _ask(
+    def _generate_batch(
         self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
     ) -> list[Generation]:
         """Run one batch through the model."""
@@ -463,7 +463,7 @@ class TransformersRunner(Runner):
         ]
 
     def _is_opened(self, tags: ReasoningTags, ids: "array[int]", params: GenerationParams) -> bool:
-        """Tell whether a prompt ends within reasoning, as many chat templates make it."""
+        """Return whether a prompt ends within reasoning, as with many chat templates."""
         if params.reasoning_opened is not None:
             return params.reasoning_opened
         end = self._encoder.tokenizer.decode(

@@ -1,4 +1,4 @@
-"""Records: the only language between the stages of a study."""
+"""Records, which are the data format between the stages of a study."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The base of every record: strict, frozen, closed."""
+"""The base class of all records: strict, immutable, without unknown fields."""
 
 from typing import Annotated, TypeVar
 
@@ -7,14 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field
 T = TypeVar("T")
 
 Items = Annotated[tuple[T, ...], Field(strict=False)]
-"""A sequence field: lists are taken as tuples, the items themselves stay strict."""
+"""A sequence field: lists are converted to tuples, and the items are validated strictly."""
 
 NonEmpty = Annotated[str, Field(min_length=1)]
 """A string of at least one character."""
 
 
 class Record(BaseModel):
-    """A strict, immutable value; unknown fields and silent casts are refused."""
+    """A strict, immutable value; unknown fields and implicit casts raise an error."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, ser_json_inf_nan="constants"

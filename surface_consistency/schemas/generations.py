@@ -1,4 +1,4 @@
-"""What a model wrote."""
+"""Generations, the outputs of a model."""
 
 from collections.abc import Mapping
 from operator import attrgetter
@@ -13,12 +13,12 @@ from surface_consistency.schemas.scoring import ScoredText
 FinishReason = Literal[
     "stop", "length", "error", "unclosed_reasoning", "content_filter", "refusal", "tie"
 ]
-"""How a reply ended: a stop string or end of sequence, the token limit, an error, within reasoning
-that was never closed, by a server's content filter, as a refusal of the model that the server tells
-apart from answers, or between options that are equally probable."""
+"""How a reply ended: at a stop string or end of sequence ("stop"), at the token limit ("length"),
+by an error, within reasoning without a closing tag, by a server's content filter, as a refusal of
+the model that the server marks as one, or with options that are equally probable ("tie")."""
 
 NO_ANSWER_REASONS: Final = ("error", "unclosed_reasoning", "content_filter", "refusal", "tie")
-"""The endings of replies that hold no answer. Only "error" is asked again on resume."""
+"""Finish reasons of replies without an answer. Only "error" is sent again on resume."""
 
 _SERVER_ENDS: Final[Mapping[str, FinishReason]] = {
     **dict.fromkeys(("stop", "stop_sequence", "stop_token", "end_turn", "complete"), "stop"),
@@ -37,10 +37,10 @@ Ollama, "insufficient_system_resource" of DeepSeek, and "tool_calls"."""
 
 
 def server_end(finish_reason: object) -> FinishReason:
-    """Return the kind of end that a server states of a reply.
+    """Return the kind of end that a server states for a reply.
 
     Args:
-        finish_reason: The value of the server's field; letter case does not matter.
+        finish_reason: The value of the server's field; letter case is ignored.
 
     Returns:
         "stop" or "length" for an answer, and for None or "", since some servers do not state it;
@@ -53,7 +53,7 @@ def server_end(finish_reason: object) -> FinishReason:
     end = "" if finish_reason is None else finish_reason
     if not isinstance(end, str):
         return "error"
-    # "FinishReason.STOP" is how Python writes an enumeration, "content-filter" another spelling.
+    # "FinishReason.STOP" is a Python enumeration as text; "content-filter" is another spelling.
     name = end.lower().removeprefix("finishreason.").replace("-", "_")
     return _SERVER_ENDS.get(name, "error")
 
@@ -67,17 +67,17 @@ ANSWER_FIELDS: Final = (
     "reasoning",
     "reasoning_source",
 )
-"""What an answer tells, as fields of `Generation`."""
+"""Content of an answer, as fields of `Generation`."""
 
 ANSWERS: Final = ("prompt_id", "prompt_key", *ANSWER_FIELDS)
-"""Columns of a frame of answers, all of objects: values as in `Generation`, None where it is."""
+"""Columns of a frame of answers, all of dtype object: values as in `Generation`, or None."""
 
 answer_values: Final = attrgetter(*ANSWERS)
-"""Reads `ANSWERS` off a generation, in their order."""
+"""Returns the values of `ANSWERS` of a generation, in their order."""
 
 
 def replace_surrogates(text: str) -> str:
-    r"""Replace the code points that UTF-8 cannot hold, so that a text can be written.
+    r"""Replace the code points that UTF-8 cannot encode, so that a text can be written.
 
     Args:
         text: Any text, such as one read from JSON that escapes half a surrogate pair.
@@ -93,7 +93,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def _writable(value: object) -> object:
-    """Replace surrogates in a text and leave everything else to the field."""
+    """Replace surrogates in a text, and return any other value unchanged."""
     return replace_surrogates(value) if isinstance(value, str) else value
 
 
@@ -101,53 +101,53 @@ _Writable = Annotated[str, BeforeValidator(_writable)]
 
 
 class Generation(Record):
-    """The continuation of one prompt."""
+    """The model's output for one prompt."""
 
     prompt_id: NonEmpty
     """Identifier of the prompt."""
 
     text: _Writable | None
-    """The answer: what came after the prompt, uncut, without reasoning; None when there is none, as
-    `finish_reason` then tells. Lone surrogates, which no file in UTF-8 can hold, are replaced by
+    """The answer: the output after the prompt, uncut, without reasoning; None if it is missing, for
+    the reason in `finish_reason`. Lone surrogates, which UTF-8 cannot encode, are replaced by
     "?"."""
 
     reasoning: _Writable | None = None
-    """What the model thought before it answered, surrogates replaced as in `text`; None when it did
-    not, or nobody told the two apart."""
+    """Reasoning before the answer, surrogates replaced as in `text`; None if it is absent, or if
+    it was not separated from the answer."""
 
     reasoning_source: str | None = None
-    """What told reasoning and answer apart: a tag, "the prompt" that opened the reasoning, or the
-    field of a server's reply; None when there was nothing to tell apart."""
+    """Source of the separation of reasoning and answer: a tag, "the prompt" if it opened the
+    reasoning, or the field of a server's reply; None if nothing was separated."""
 
     finish_reason: FinishReason = "stop"
-    """How it ended."""
+    """How the reply ended."""
 
     n_prompt_tokens: int | None = Field(default=None, ge=0)
-    """Tokens of the prompt; None when the runner does not count them."""
+    """Number of tokens of the prompt; None if the runner does not count them."""
 
     n_new_tokens: int | None = Field(default=None, ge=0)
-    """Tokens written; None when the runner does not count them."""
+    """Number of new tokens; None if the runner does not count them."""
 
     error: _Writable | None = None
-    """Why there is no answer, surrogates replaced as in `text`; None when there is one."""
+    """Why there is no answer, surrogates replaced as in `text`; None if there is an answer."""
 
     lookups: Items[Lookup] | None = None
-    """Lookups in a store outside the model, in their order; None when the runner makes none."""
+    """Lookups in a store outside the model, in order; None if the runner makes none."""
 
     scores: Items[ScoredText] | None = None
-    """Log-probabilities of the prompt's options, in their order, when `text` was chosen among them;
+    """Log-probabilities of the prompt's options, in their order, if `text` was chosen among them;
     the id of each is the option's number, from "0"."""
 
     prompt_key: str | None = None
-    """`Prompt.key` of what was asked; set by the run log."""
+    """`Prompt.key` of the prompt; set by the run log."""
 
     @model_validator(mode="after")
     def _text_or_error(self) -> "Generation":
-        """Refuse an answer that is missing without a reason."""
+        """Raise an error for a missing answer without a reason."""
         if (self.text is None) != (self.finish_reason in NO_ANSWER_REASONS):
             raise ValueError(
-                f"`text` is None exactly when `finish_reason` is {' or '.join(NO_ANSWER_REASONS)}"
+                f"`text` must be None exactly for `finish_reason` {' or '.join(NO_ANSWER_REASONS)}"
             )
         if (self.error is None) != (self.text is not None):
-            raise ValueError("`error` tells the reason exactly when `text` is None")
+            raise ValueError("`error` must be the reason if `text` is None, and else None")
         return self

@@ -1,4 +1,4 @@
-"""Records as lines of JSON: what is written is what is read, and a bad line is named."""
+"""Reading and writing records as JSON lines, with errors that name the line."""
 
 import errno
 import glob
@@ -21,20 +21,20 @@ from surface_consistency.schemas._record import Record
 R = TypeVar("R", bound=Record)
 
 _LISTED = 3
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _HOST = f"{zlib.crc32(os.uname().nodename.encode()):08x}" if os.name == "posix" else "0"
 _numbers = itertools.count()
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """Say which field broke which rule with which value.
+    """Describe which fields of a record are invalid, by rule and value.
 
     Args:
-        error: What pydantic raised.
+        error: The error of pydantic.
 
     Returns:
-        One clause for each broken field, joined by "; ".
+        One clause per invalid field (at most 3), joined by "; ".
     """
     clauses = []
     for detail in error.errors(include_url=False):
@@ -57,7 +57,7 @@ def parse_line(line: bytes, record: type[R], *, source: str, number: int) -> R:
         The record.
 
     Raises:
-        RecordError: If the line is not UTF-8, not JSON, or breaks the schema.
+        RecordError: If the line is not UTF-8, not JSON, or does not match the schema.
     """
     text = decode_text(line, f"{source}:{number}")
     try:
@@ -69,18 +69,18 @@ def parse_line(line: bytes, record: type[R], *, source: str, number: int) -> R:
 
 
 def read_jsonl(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
-    """Read a file of records, one a line; blank lines are skipped.
+    """Read a file of records, one per line; blank lines are skipped.
 
     Args:
         path: The file, UTF-8, a byte order mark allowed.
         record: The record class of every line.
 
     Yields:
-        The records in the file's order.
+        The records in the order of the file.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        RecordError: If a line is not such a record; names file, line, field and value.
+        SourceNotFoundError: If the file does not exist.
+        RecordError: If a line is not such a record; the message names file, line, field and value.
     """
     file = Path(path)
     if not file.is_file():
@@ -91,11 +91,11 @@ def read_jsonl(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
 
 
 def write_jsonl(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
-    """Write records, one a line; the file appears whole or not at all.
+    """Write records, one per line, to a file that is replaced atomically.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
-        records: What to write.
+        records: The records.
 
     Returns:
         The number of records written.
@@ -111,21 +111,21 @@ def write_jsonl(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Lend a path to write to; what stands there in the end takes the file's place, or nothing.
+    """Return a temporary path to write to, which replaces the file atomically at the end.
 
-    The lent path is a hidden sibling of the file. When the block ends well, its content is forced
-    to the disk and renamed; on any error it is removed, and an older file stays as it was. What a
-    killed process of this computer left behind goes at the next writing of the same file.
+    The temporary file is a hidden sibling of the file. If the block succeeds, it is flushed to the
+    disk and renamed; on any error it is removed and an older file is unchanged. Temporary files of
+    killed processes of this computer are removed when the same file is written again.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
 
     Yields:
-        The path to write to, closed again before the block ends. It has another suffix than the
-        file, so a library that goes by the suffix must be told the format.
+        The path to write to, closed again before the block ends. Its suffix differs from that of
+        the file, so libraries that infer the format from the suffix need an explicit format.
 
     Raises:
-        DataError: If the disk is full or the file cannot be written; names the file.
+        DataError: If the disk is full or the file cannot be written; the message names the file.
     """
     target = Path(path)
     remove_abandoned(target.parent, target.name)
@@ -146,23 +146,23 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def part_beside(target: Path) -> Path:
-    """Name a hidden sibling to write to, which no other process writes to.
+    """Return the path of a hidden sibling, which no other process writes to.
 
     Args:
         target: The file or folder.
 
     Returns:
-        The sibling; `remove_abandoned` knows by its name whose it is.
+        The sibling; its name contains the process id, which `remove_abandoned` checks.
     """
     return target.with_name(f".{target.name}.{_HOST}-{os.getpid()}-{next(_numbers)}.part")
 
 
 def remove_abandoned(folder: Path, name: str | None = None) -> None:
-    """Remove what processes of this computer left half-written when they were killed.
+    """Remove temporary files of processes of this computer that were killed.
 
     Args:
-        folder: Where to look; nothing happens where it is not there.
-        name: The file or folder that they wrote; None for all.
+        folder: The folder to search; a missing folder is ignored.
+        name: The file or folder that was being written; None for all.
     """
     if os.name != "posix":
         return
@@ -179,26 +179,26 @@ def remove_abandoned(folder: Path, name: str | None = None) -> None:
 
 
 def writing_error(target: Path, error: OSError) -> DataError | None:
-    """Say which file could not be written, and what helps.
+    """Describe which file could not be written, and the remedy.
 
     Args:
         target: The file or folder.
-        error: What the system said.
+        error: The error of the system.
 
     Returns:
-        The error to raise; None where it is about neither room nor permission.
+        The error to raise; None if the cause is neither disk space nor permission.
     """
-    if error.errno in _NO_ROOM:
-        remedy = "free disk space or choose another place, then run the same again"
+    if error.errno in _DISK_FULL:
+        remedy = "free disk space or choose another folder, then repeat the command"
     elif error.errno in _NOT_ALLOWED:
-        remedy = "allow writing there, or choose another place"
+        remedy = "allow writing there, or choose another folder"
     else:
         return None
     return DataError(f"{target} cannot be written ({error.strerror or error}); {remedy}")
 
 
 def _is_alive(process: int) -> bool:
-    """Tell whether a process of this computer runs."""
+    """Return whether a process of this computer is running."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

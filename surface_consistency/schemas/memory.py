@@ -1,21 +1,21 @@
-"""Facts in a store outside the model: triplets, lookups, and the trace of each."""
+"""Facts in a store outside the model: triplets, lookups, and their retrieval traces."""
 
 from typing import Literal, NamedTuple
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
 MemoryState = Literal["FULL", "DEL-ON", "DEL-OFF"]
-"""The database whole; the fact deleted; the fact deleted and retrieval off."""
+"""The full database; the fact deleted; the fact deleted and retrieval off."""
 
 
 class Triplet(NamedTuple):
     """One entry of a database; a list of three strings in its files."""
 
     subject: str
-    """What is looked up."""
+    """Entity that is looked up."""
 
     relation: str
-    """What is asked of it."""
+    """Relation of the entity."""
 
     object: str
     """The value that a lookup returns."""
@@ -28,7 +28,7 @@ class AuditPrompt(Record):
     """Number of the row in its file."""
 
     fact_id: int
-    """Number of the fact in its database; repeats across databases."""
+    """Number of the fact in its database; not unique across databases."""
 
     subject: NonEmpty
     """Subject as the prompt names it."""
@@ -37,10 +37,10 @@ class AuditPrompt(Record):
     """Relation as the prompt names it."""
 
     gold_object: NonEmpty
-    """The object that is right."""
+    """The correct object."""
 
     prompt_text: NonEmpty
-    """What the model reads."""
+    """Text of the prompt."""
 
     subject_aliases: Items[str] = ()
     """Other names of the subject that the closure covers."""
@@ -49,15 +49,15 @@ class AuditPrompt(Record):
     """Other names of the relation that the closure covers."""
 
     object_aliases: Items[str] = ()
-    """Other names of the object that the closure covers and that count as right."""
+    """Other names of the object that the closure covers and that count as correct."""
 
     base_fact: str | None = None
     """The fact before renaming that this one states or was made from, as "subject | relation"; None
-    if it is unknown or there is none."""
+    if it is unknown or absent."""
 
 
 class LookupQuery(Record):
-    """What a model asks of the store."""
+    """Query of a model to the store."""
 
     entity: str
     """The entity part, as the model wrote it."""
@@ -67,7 +67,7 @@ class LookupQuery(Record):
 
 
 class Candidate(Record):
-    """One entry that retrieval brought up."""
+    """One entry that was retrieved."""
 
     subject: str
     """Subject of the entry."""
@@ -79,7 +79,7 @@ class Candidate(Record):
     """Object of the entry."""
 
     score: float
-    """Similarity to the query; higher is closer. Its range is the retriever's."""
+    """Similarity to the query; higher is closer. Its range depends on the retriever."""
 
     matches_subject: bool
     """Whether the subject is equivalent to the target fact's."""
@@ -91,57 +91,57 @@ class Candidate(Record):
     """Whether the object is equivalent to the target fact's."""
 
     supports_target_fact: bool
-    """Whether all three are: the entry states the target fact."""
+    """Whether subject, relation and object are equivalent: the entry states the target fact."""
 
     matches_deleted_fact: bool
-    """Whether the deletion of the fact removes the entry, in FULL too, where it is still there."""
+    """Whether deleting the fact removes the entry; also set in FULL, when it is not deleted."""
 
 
 class RetrievalTrace(Record):
-    """Everything that one lookup saw, in the published schema."""
+    """Record of one lookup, in the published schema."""
 
     state: MemoryState
     """State of the store."""
 
     retrieval_enabled: bool
-    """False when the state answers no lookup."""
+    """False if retrieval is off in this state."""
 
     lookup_query: LookupQuery | None
-    """What was asked; None when the model asked nothing."""
+    """The query; None if the model made none."""
 
     threshold: float | None
-    """Lowest score that is accepted; None for no limit."""
+    """Minimum score of an accepted entry; None for no limit."""
 
     all_candidates: Items[Candidate] = ()
     """The closest entries of the whole store, deleted ones included, with their scores."""
 
     deleted_candidates: Items[Candidate] = ()
-    """Those of them that are deleted."""
+    """Entries of `all_candidates` that are deleted."""
 
     retained_candidates: Items[Candidate] = ()
-    """The closest entries of what remains: deleted entries take no slot."""
+    """The closest entries among those that are not deleted."""
 
     selected_candidate: Candidate | None = None
-    """The entry that answered; None on abstention."""
+    """The entry whose value was returned; None on abstention."""
 
     selected_value: str | None = None
-    """What the model was given; None when it was given nothing."""
+    """The value that the model received; None if it received none."""
 
     is_fallback: bool = False
-    """Whether the entry was below the threshold and taken all the same."""
+    """Whether the entry was below the threshold and used as a fallback."""
 
     error: str | None = None
-    """Why the lookup could not be made; None when it was."""
+    """Why the lookup failed; None if it did not fail."""
 
 
 class Lookup(Record):
     """One lookup within a generation."""
 
     query: LookupQuery
-    """What the model asked."""
+    """The query of the model."""
 
     value: str | None
-    """What was inserted; None when nothing was."""
+    """The inserted value; None if nothing was inserted."""
 
     trace: RetrievalTrace | None = None
-    """How the value came about; None when the store keeps no trace."""
+    """Record of the retrieval; None if the store does not keep traces."""

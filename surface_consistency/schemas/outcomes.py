@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class PairedOutcome(Record):
-    """What every study records of a pair; studies add columns for what varies besides."""
+    """Fields of a pair that all studies record; studies add columns."""
 
     study: NonEmpty
     """Name of the study, such as "redirectqa"."""
@@ -19,30 +19,30 @@ class PairedOutcome(Record):
     """Label of the model or run."""
 
     pair: NonEmpty
-    """Identifier of the pair, unique for a model."""
+    """Identifier of the pair, unique per model."""
 
     item: NonEmpty
-    """The fact that both conditions ask for; the default cluster of intervals."""
+    """The fact of both conditions; the default cluster of intervals."""
 
     first_condition: NonEmpty
-    """What the first verdict stands for, such as "canonical"."""
+    """Name of the first condition, such as "canonical"."""
 
     second_condition: NonEmpty
-    """What the second verdict stands for, such as "redirect"."""
+    """Name of the second condition, such as "redirect"."""
 
     first_correct: bool | None
-    """Verdict under the first condition; None when it could not be judged."""
+    """Correctness label under the first condition; None if unscored."""
 
     second_correct: bool | None
-    """Verdict under the second condition; None when it could not be judged."""
+    """Correctness label under the second condition; None if unscored."""
 
     @classmethod
     def derived(cls, pairs: "pd.DataFrame", verdicts: "pd.DataFrame") -> Mapping[str, Any]:
-        """Compute columns that need more than the verdict on one side.
+        """Compute columns that need more than one correctness label.
 
         Args:
             pairs: `Plan.pairs`.
-            verdicts: One row per target, columns of the study's record of a verdict.
+            verdicts: One row per target, with the columns of the study's verdict record.
 
         Returns:
             Values by name, one per pair; empty by default.

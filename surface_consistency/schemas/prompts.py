@@ -1,4 +1,4 @@
-"""What is sent to a model, and how it shall write."""
+"""Prompts, and the parameters of decoding."""
 
 import hashlib
 import json
@@ -18,17 +18,17 @@ class Message(Record):
     """One turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
-    """Who speaks."""
+    """The speaker."""
 
     content: str
-    """What is said."""
+    """The text of the turn."""
 
 
 class Prompt(Record):
     """One request to a model: either a text to continue or a conversation to answer."""
 
     id: NonEmpty
-    """The caller's identifier; generations come back under it."""
+    """The caller's identifier; generations are returned under it."""
 
     text: str | None = None
     """Text to continue; None when `messages` is given."""
@@ -37,51 +37,51 @@ class Prompt(Record):
     """Conversation to answer, rendered by the model's chat template; None when `text` is given."""
 
     group: str | None = None
-    """Prompts of one group start alike: a hint with which runners reuse the shared prefix."""
+    """Prompts of a group begin alike, which runners use to reuse the shared prefix."""
 
     options: Items[NonEmpty] | None = None
-    """Continuations among which the model chooses by their probability, each as it would stand
-    after the text, its space included; None to let it write."""
+    """Continuations of which the model chooses the most probable, each with the text that follows
+    the prompt, including its leading space; None if the model generates text."""
 
     contexts: Items[str] | None = None
-    """A text before each option instead of `text`, where what the options fill in stands within a
-    sentence whose end they have in common; None where all stand after `text`."""
+    """The context of each option, used instead of `text`. Needed if the options fill a gap within a
+    sentence, whose common end is then part of each option; None if all options follow `text`."""
 
     condition: str | None = None
-    """What the answer depends on besides the content, such as the state of a store that the model
-    reads: prompts of equal content and other conditions are asked apart."""
+    """A determinant of the answer in addition to the content, such as the state of a store that the
+    model reads. Prompts of equal content and different conditions are sent separately."""
 
     vocabulary_moments: bool = False
-    """Whether the scores of options tell mean and deviation of the whole vocabulary as well."""
+    """Add mean and standard deviation of the whole vocabulary to the scores of options."""
 
     @model_validator(mode="after")
     def _has_one_content(self) -> "Prompt":
-        """Refuse a prompt with no content or with two."""
+        """Raise an error for a prompt without content, or with two contents."""
         if (self.text is None) == (self.messages is None):
-            raise ValueError("a prompt has either `text` or `messages`, exactly one of them")
+            raise ValueError("a prompt must have either `text` or `messages`, and not both")
         if self.messages is not None and not self.messages:
-            raise ValueError("`messages` holds at least one message")
+            raise ValueError("`messages` must contain at least one message")
         if self.contexts is not None and len(self.contexts) != len(self.options or ()):
             raise ValueError(
-                f"`contexts` holds a text for each option, got {len(self.contexts)} for "
+                f"`contexts` must contain one text per option, got {len(self.contexts)} for "
                 f"{len(self.options or ())} options"
             )
         offered = list(zip(self.contexts or self.options or (), self.options or (), strict=True))
         if self.options is not None and len(set(offered)) < max(len(offered), 1):
-            raise ValueError("`options` holds at least one option, and none of them twice")
+            raise ValueError("`options` must contain at least one option, and no option twice")
         return self
 
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False
     ) -> "Prompt":
-        """Copy, without the key of the content before the update; see `pydantic.BaseModel`."""
+        """Copy without the cached key of the old content; see `pydantic.BaseModel`."""
         copied = super().model_copy(update=update, deep=deep)
         copied.__dict__.pop("key", None)
         return copied
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of content, options and condition: equal for prompts that ask the same."""
+        """SHA-256 of content, options and condition (32 hex digits); equal for equal requests."""
         content: dict[str, object] = (
             {"text": self.text}
             if self.messages is None
@@ -100,43 +100,43 @@ class Prompt(Record):
 
 
 class GenerationParams(Record):
-    """How a model writes its continuation."""
+    """Parameters of decoding."""
 
     max_new_tokens: int = Field(default=15, ge=1)
-    """Upper limit of new tokens; of the answer alone where `max_reasoning_tokens` is given."""
+    """Maximum number of new tokens; of the answer only if `max_reasoning_tokens` is given."""
 
     max_reasoning_tokens: int | None = Field(default=None, ge=1)
-    """Upper limit of the tokens of reasoning before the answer; None when both share
+    """Maximum number of tokens of reasoning before the answer. With None, both together have
     `max_new_tokens`."""
 
     reasoning_tags: Items[NonEmpty] | None = None
-    """Opening and closing tags between which the model thinks, in turn, besides those that
-    `models.reasoning.REASONING_TAGS` knows."""
+    """Opening and closing tags of reasoning, alternating, in addition to
+    `models.reasoning.REASONING_TAGS`."""
 
     reasoning_opened: bool | None = None
-    """Whether each prompt ends within reasoning, so that an answer begins behind a closing tag;
-    None for what the runner knows."""
+    """Whether each prompt ends within reasoning, so that an answer begins after a closing tag;
+    None to let the runner detect it."""
 
     stop: Items[NonEmpty] = ("\n",)
-    """Strings that end the answer once it has begun; empty to write on to the limit."""
+    """Strings that end the answer once it has begun; empty to generate up to the limit."""
 
     temperature: float = Field(default=0.0, ge=0.0)
     """0 is greedy decoding."""
 
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Nucleus sampling mass; without effect at temperature 0."""
+    """Nucleus sampling mass; not used at temperature 0."""
 
     seed: int | None = None
-    """Seed of sampling; without effect at temperature 0."""
+    """Seed of sampling; not used at temperature 0."""
 
     @model_validator(mode="after")
     def _has_pairs(self) -> "GenerationParams":
-        """Refuse an opening tag without a closing one."""
+        """Raise an error for an opening tag without a closing tag."""
         if len(self.reasoning_tags or ()) % 2:
-            raise ValueError("`reasoning_tags` holds an opening and a closing tag, in turn")
+            raise ValueError("`reasoning_tags` must contain pairs of an opening and a closing tag")
         return self
 
     @property
     def max_tokens(self) -> int:
-        """Upper limit of all new tokens, those of reasoning and answer."""
+        """Maximum number of all new tokens, of reasoning and answer together."""
         return self.max_new_tokens + (self.max_reasoning_tokens or 0)

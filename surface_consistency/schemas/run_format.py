@@ -1,4 +1,4 @@
-"""Version of the run folder, which the program writes and the reader of results checks."""
+"""Version of the run folder format, which is written to and checked in each manifest."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ RUN_FORMAT: Final = 4
 
 
 def check_run_format(version: object) -> None:
-    """Refuse a run folder of another version.
+    """Raise an error for a run folder of another version.
 
     Args:
-        version: `schema_version` of its manifest; None is taken for the present version.
+        version: `schema_version` of its manifest; None is treated as the current version.
 
     Raises:
-        ValueError: If the version is another one; names both versions and the remedy.
+        ValueError: If the version differs; the message contains both versions and the remedy.
 
     Examples:
         >>> check_run_format(RUN_FORMAT)

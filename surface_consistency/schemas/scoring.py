@@ -1,4 +1,4 @@
-"""Texts whose probability a model tells, and what it told."""
+"""Requests for the log-probability of texts, and the results."""
 
 import hashlib
 import json
@@ -12,38 +12,38 @@ from pydantic import Field, model_validator
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
 OptionScore = Literal["sum", "per_token", "per_character"]
-"""How options of unequal length are compared: by the sum of their log-probabilities, or by its mean
-over tokens, or over characters."""
+"""Score of an option: the sum of its log-probabilities, or their sum divided by the number of
+tokens or of characters, for options of unequal length."""
 
 
 class ScoringRequest(Record):
-    """One text whose probability is asked for, given what stands before it."""
+    """A request for the log-probability of one text, given the text before it."""
 
     id: NonEmpty
-    """The caller's identifier; scores come back under it."""
+    """The caller's identifier; scores are returned under it."""
 
     context: str = ""
-    """What stands before; empty to score a whole text."""
+    """The text before the continuation; empty to score a whole text."""
 
     continuation: NonEmpty
-    """What is scored, with the space that parts it from the context, if any."""
+    """The text that is scored, including the space between it and the context, if any."""
 
     group: str | None = None
-    """Requests of one group begin alike: a hint with which runners reuse the shared prefix; those
-    of one context are taken for a group where none is named."""
+    """Requests of a group begin alike, which runners use to reuse the shared prefix. Without a
+    group, requests with the same context are a group."""
 
     bos: Literal["model", "eos", "none"] = "model"
-    """What stands before everything. "model": the special tokens that the tokenizer puts there, or
-    the model's begin token before a whole text where it puts none; "eos": the end token before a
-    whole text and no other special token; "none": nothing, so the first token of a whole text has
-    no log-probability, and a rendered conversation keeps the special tokens that it holds."""
+    """Tokens before the text. "model": the special tokens that the tokenizer adds, or, if it adds
+    none, the model's begin token before a whole text; "eos": the end token before a whole text and
+    no other special token; "none": no tokens, so the first token of a whole text has no
+    log-probability. A rendered conversation keeps its special tokens under "none"."""
 
     vocabulary_moments: bool = False
-    """Whether mean and deviation of the whole vocabulary's log-probabilities are told as well."""
+    """Also return mean and standard deviation of the log-probabilities of the vocabulary."""
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of what is asked (32 hex digits), whatever the id."""
+        """SHA-256 of the request without its id (32 hex digits)."""
         content: list[object] = [self.context, self.continuation, self.bos]
         payload = json.dumps([*content, True] if self.vocabulary_moments else content)
         return hashlib.sha256(payload.encode("ascii")).hexdigest()[:32]
@@ -56,44 +56,44 @@ class ScoredText(Record):
     """Identifier of the request."""
 
     log_probabilities: Items[float | None]
-    """Log-probability of each token given all before it, at most 0; None for a first token that
-    has nothing before it. Without `token_ids` and `tokens` one number, the sum."""
+    """Log-probability of each token given all tokens before it, at most 0; None for a first token
+    without any token before it. Without `token_ids` and `tokens` a single number, the sum."""
 
     token_ids: Items[int] | None = None
-    """The tokens; None where nobody told them, or only their sum was stored."""
+    """The tokens; None if they are unknown or only their sum was stored."""
 
     tokens: Items[str] | None = None
-    """Texts of the tokens, as a server tells them; None where nobody did."""
+    """Texts of the tokens, as returned by a server; None if unknown."""
 
     n_context_tokens: int | None = Field(default=None, ge=0)
-    """Tokens before those scored, special ones included; None when that is not known."""
+    """Number of tokens before the scored ones, special ones included; None if unknown."""
 
     is_greedy: bool | None = None
-    """Whether each token is the most probable one at its place; None when that is not known."""
+    """Whether each token is the most probable one at its position; None if unknown."""
 
     boundary: Literal["clean", "moved"] = "clean"
-    """"moved" when a token covers the end of the context and the begin of the continuation; it
-    counts as one of the continuation."""
+    """"moved" if a token covers the end of the context and the start of the continuation; the token
+    is then part of the continuation."""
 
     vocabulary_means: Items[float | None] | None = None
-    """Mean log-probability of the vocabulary at each token's place, each token weighed by its
-    probability; None where it was not asked for or cannot be told."""
+    """Mean log-probability of the vocabulary at each token's position, weighted by probability;
+    None if it was not requested or is not available."""
 
     vocabulary_deviations: Items[float | None] | None = None
-    """Standard deviation of the same."""
+    """Standard deviation of the log-probabilities, with the same weights."""
 
     @model_validator(mode="after")
-    def _holds_together(self) -> "ScoredText":
-        """Refuse numbers that are no log-probabilities of these tokens."""
+    def _is_consistent(self) -> "ScoredText":
+        """Raise an error for values that are not log-probabilities of these tokens."""
         if not self.log_probabilities:
-            raise ValueError("a scored text has at least one log-probability")
+            raise ValueError("a scored text must have at least one log-probability")
         for tokens in (self.token_ids, self.tokens):
             if tokens is not None and len(tokens) != len(self.log_probabilities):
                 raise ValueError(
                     f"{len(tokens)} tokens have {len(self.log_probabilities)} log-probabilities"
                 )
         if self.is_sum and len(self.log_probabilities) != 1:
-            raise ValueError("without tokens there is one log-probability, the sum")
+            raise ValueError("without tokens there must be one log-probability, the sum")
         for moments in (self.vocabulary_means, self.vocabulary_deviations):
             if moments is not None and len(moments) != len(self.log_probabilities):
                 raise ValueError(
@@ -104,36 +104,36 @@ class ScoredText(Record):
             if value is None and (position or self.is_sum):
                 raise ValueError("only the first of several tokens may have no log-probability")
             if value is not None and (math.isnan(value) or value > 0.0):
-                raise ValueError(f"a log-probability is at most 0, got {value}")
+                raise ValueError(f"a log-probability must be at most 0, got {value}")
         return self
 
     @property
     def is_sum(self) -> bool:
-        """Whether only the sum over the tokens was stored."""
+        """Whether only the sum over the tokens is stored."""
         return self.token_ids is None and self.tokens is None
 
     @property
     def log_probability(self) -> float:
-        """Sum over the tokens that have one, in nats; NaN when none has."""
+        """Sum over the tokens that have a log-probability, in nats; NaN if none has one."""
         known = [value for value in self.log_probabilities if value is not None]
         return math.fsum(known) if known else math.nan
 
     @property
     def n_scored(self) -> int | None:
-        """Tokens with a log-probability; None where only their sum was stored."""
+        """Number of tokens with a log-probability; None if only their sum is stored."""
         if self.is_sum:
             return None
         return sum(value is not None for value in self.log_probabilities)
 
 
 def best_option(values: Sequence[float]) -> int | None:
-    """Tell the option with the greatest score.
+    """Return the option with the greatest score.
 
     Args:
-        values: A score an option, higher is better; equal up to rounding counts as equal.
+        values: One score per option, higher is better; values equal up to rounding are equal.
 
     Returns:
-        Its number from 0; None where two or more share the greatest score or one is NaN, so that
+        Its number from 0; None if two or more share the greatest score or one is NaN, so that
         no option is chosen.
 
     Examples:

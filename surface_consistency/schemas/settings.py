@@ -1,4 +1,4 @@
-"""Settings: records whose fields are options of a command, entries of a manifest and arguments."""
+"""Base class of settings, whose fields are options, arguments and entries of the manifest."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from surface_consistency.text import did_you_mean
 T = TypeVar("T")
 
 RARE: Final = "rare"
-"""Marks a field that has no flag of its own, see `Rare`."""
+"""Marks a field without its own flag, see `Rare`."""
 
 Rare = Annotated[T, RARE]
 """A setting that few users change: `--setting NAME=VALUE` sets it on the command line."""
@@ -21,7 +21,7 @@ Rare = Annotated[T, RARE]
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Annotation of a field whose flag is not its name.
+    """Annotation of a field whose flag differs from its name.
 
     Examples:
         >>> Annotated[int, Flag("--permutations")].__metadata__[0].name
@@ -40,17 +40,17 @@ class Settings(BaseModel):
         extra="forbid",
         strict=True,
         use_attribute_docstrings=True,
-        defer_build=True,  # Printing the options of a command validates nothing.
+        defer_build=True,  # Printing the options of a command does not need a validator.
     )
 
 
 def refuse_unknown(options: Mapping[str, object], known: Collection[str], owner: str) -> None:
-    """Refuse an option that its owner does not have.
+    """Raise an error for an unknown option.
 
     Args:
         options: Values by name.
         known: Names of the options.
-        owner: What has the options, for messages.
+        owner: Name of the owner of the options, for messages.
 
     Raises:
         ValueError: If an option is unknown.
@@ -75,19 +75,19 @@ def made_from(
     *,
     strict: bool | None = None,
 ) -> list[Any]:
-    """Make records of options, each of those that are its fields.
+    """Create records from options, each from those that are its fields.
 
     Args:
         records: Classes of the records.
         options: Values by name.
-        owner: What has the options, for messages.
-        strict: Whether values of other types are refused; as the records say by default.
+        owner: Name of the owner of the options, for messages.
+        strict: Whether values of other types raise an error; by default as the records define.
 
     Returns:
         The records in the order of their classes.
 
     Raises:
-        ValueError: If no record has an option of a name, or a value is invalid.
+        ValueError: If no record has a field of that name, or a value is invalid.
     """
     refuse_unknown(options, {name for record in records for name in record.model_fields}, owner)
     try:
@@ -103,17 +103,17 @@ def made_from(
 
 
 def values_of_items(given: Mapping[str, str], option: str) -> dict[str, object]:
-    """Read the values of NAME=VALUE items, which are JSON, or else text.
+    """Parse the values of NAME=VALUE items as JSON, or else as text.
 
     Args:
         given: Values by name.
-        option: The field that they were given to, for messages.
+        option: The field of the items, for messages.
 
     Returns:
         The values.
 
     Raises:
-        RecordError: If a value is JSON beyond the bounds of `reading.json_or_text`.
+        RecordError: If a value is JSON beyond the limits of `reading.json_or_text`.
 
     Examples:
         >>> given = {"concurrency": "32", "base_url": "http://localhost"}

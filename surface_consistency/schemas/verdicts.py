@@ -1,4 +1,4 @@
-"""Whether an answer is right, by which rule or judge, and why not where nobody could tell."""
+"""Verdicts: the correctness label of an answer, with the rule or judge that assigned it."""
 
 from typing import ClassVar
 
@@ -9,41 +9,41 @@ from surface_consistency.truth import NoTruthValue
 
 
 class Verdict(NoTruthValue, Record):
-    """The judgement of one answer. Studies whose judges say more add fields."""
+    """The correctness label of one answer. Studies with more detailed judges add fields."""
 
     truth: ClassVar[str] = "verdict.correct"
 
     target_id: NonEmpty
-    """What was judged: a question, or one fact of a longer answer."""
+    """Identifier of the scored answer: of a question, or of one fact of a longer answer."""
 
     judged_by: NonEmpty
-    """The rule and the part of the output that it read, or the judge: "popqa on first_line"."""
+    """The rule and the scored part of the output ("popqa on first_line"), or the judge."""
 
     prediction: str | None
-    """The part that was judged; None when there is no answer."""
+    """The part that was scored; None if there is no answer."""
 
     correct: bool | None
-    """Whether it is right; None when it could not be judged."""
+    """Whether it is correct; None if unscored."""
 
     matched_answer: str | None = None
-    """The accepted answer that matched; None when none did, or the judge does not say."""
+    """The accepted answer that matched; None if none matched, or the judge does not name it."""
 
     score: float | None = None
-    """How well the answer fits, in [0, 1], higher is better; None for judges without degrees."""
+    """Score of the answer, in [0, 1], higher is better; None for judges without graded scores."""
 
     reason: str | None = None
-    """Why it could not be judged; None when it was."""
+    """Why it is unscored; None if it is scored."""
 
     raw: str | None = None
-    """The judge's own words, the last attempt's; None when it has none."""
+    """The judge's reply, of the last attempt; None for a rule."""
 
     rule_correct: bool | None = None
-    """What the study's own rule says where a model or people judge; None where the rule judges, and
-    where it could not."""
+    """Label of the study's rule, if an LLM or human judge decides; None if the rule decides, or if
+    the rule could not score the answer."""
 
     @model_validator(mode="after")
     def _judged_or_reason(self) -> "Verdict":
-        """Refuse a missing judgement without a reason."""
+        """Raise an error for a missing label without a reason."""
         if (self.correct is None) != (self.reason is not None):
-            raise ValueError("`reason` is given exactly when `correct` is None")
+            raise ValueError("`reason` must be given exactly if `correct` is None")
         return self

@@ -166,7 +166,7 @@ VERDICT = Verdict(target_id="a", judged_by="exact on whole", prediction="b", cor
     ("record", "column", "cell", "message"),
     [
         (PARAMS, "temperature", pa.array([np.nan]), r"\.parquet:1: .*'temperature': .*got nan"),
-        (VERDICT, "correct", pa.nulls(1, pa.bool_()), r":1: .*`reason` is given exactly when"),
+        (VERDICT, "correct", pa.nulls(1, pa.bool_()), r":1: .*`reason` must be given exactly if"),
     ],
 )
 def test_rules_of_a_record_hold_for_files(tmp_path, record, column, cell, message):

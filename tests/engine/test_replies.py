@@ -167,7 +167,7 @@ def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, 
     assert ran.read_manifest().decoding["answers"]["reasoning_tags"] == ["{musing}", "{done}"]
     with pytest.raises(RunError, match="reasoning_tags"):
         imported(data, predictions, tmp_path / "stored")
-    with pytest.raises(ValueError, match="reasoning_tags holds pairs"):
+    with pytest.raises(ValueError, match="reasoning_tags must contain pairs"):
         RedirectQASettings(reasoning_tags=("<musing>",))
 
 
@@ -176,7 +176,7 @@ def test_stored_replies_that_may_be_open_reasoning_are_rejected_until_the_user_s
     questions = [question.id for question in data.questions]
     predictions = dict.fromkeys(questions, "hm</think> Bo Lee") | {questions[1]: "I wonder"}
 
-    with pytest.raises(DataError, match=r"1 hold no tag: give `reasoning_opened` if"):
+    with pytest.raises(DataError, match=r"1 contain no tag: give `reasoning_opened` if"):
         imported(data, predictions, tmp_path / "unsaid")
     opened, closed = (
         imported(data, predictions, tmp_path / str(said), reasoning_opened=said).read_manifest()

@@ -134,7 +134,7 @@ def test_log_of_another_task_is_refused_by_name(tmp_path: Path):
 def test_multiple_choice_and_a_missing_tool_are_refused(monkeypatch):
     read = {"source": "sample", "read": "multiple-choice", "options": 3}
     task, model = "surface_consistency/redirectqa", "planted/model"
-    with pytest.raises(ValueError, match="read=multiple-choice takes the probabilities of options"):
+    with pytest.raises(ValueError, match="read=multiple-choice needs the probabilities of opt"):
         inspect_ai.eval(task, model=model, task_args=read, display="none")
 
     def missing(name):

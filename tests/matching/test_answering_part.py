@@ -95,7 +95,7 @@ def test_other_numbers_are_no_items(text):
 
 
 def test_at_least_one_question_is_asked():
-    with pytest.raises(ValueError, match="answers at least one question, got none"):
+    with pytest.raises(ValueError, match="contain at least one question, got none"):
         TopicQuestions([])
 
 

@@ -1,4 +1,4 @@
-"""The rule that looks for whole words where they are written without spaces."""
+"""Tests of the rule `segmented`, which finds whole words in scripts without spaces."""
 
 import sys
 
@@ -13,8 +13,8 @@ TEXT = st.text(alphabet="aAbé ß-\x1e\x1f.2東京都カタのです한국", max
 
 @settings(max_examples=300, deadline=None)
 @given(prediction=TEXT, answer=TEXT.filter(str.strip))
-def test_match_segmented_finds_what_stands_at_the_ends_of_runs(prediction, answer):
-    """Held against the definition, character by character."""
+def test_match_segmented_finds_answers_at_the_ends_of_runs(prediction, answer):
+    """Compare with the definition, character by character."""
     rule = SegmentedRule(segmenter="script")
     key, needle = rule.keys([prediction])[0], rule.keys([answer])[0].replace("\x1f", "").strip()
     ends, text = set(), ""
@@ -34,7 +34,7 @@ def test_match_segmented_finds_what_stands_at_the_ends_of_runs(prediction, answe
     prediction=st.text(alphabet="aAbé ß-.2한국", max_size=10),
     answer=st.text(alphabet="aAb2한", min_size=1, max_size=2),
 )
-def test_match_segmented_is_the_boundary_rule_where_there_are_spaces(prediction, answer):
+def test_match_segmented_equals_the_boundary_rule_in_scripts_with_spaces(prediction, answer):
     found = SegmentedRule(segmenter="script")(prediction, [answer]).is_match
 
     assert found is BoundaryRule()(prediction, [answer]).is_match
@@ -48,5 +48,5 @@ def test_segmented_names_the_extra_of_icu_and_the_segmenters(monkeypatch):
         SegmentedRule()("東京都", ["京都"])
     with pytest.raises(ValueError, match="`segmenter` must be 'icu', 'script' or a function"):
         SegmentedRule(segmenter="mecab")
-    with pytest.raises(ValueError, match="words of `segmenter` must give the text again"):
+    with pytest.raises(ValueError, match="words of `segmenter` must form its text"):
         SegmentedRule(segmenter=lambda text: [text[1:]])("東京都", ["京都"])

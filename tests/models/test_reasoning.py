@@ -1,4 +1,4 @@
-"""Reasoning told from answers, in every form in which models write them."""
+"""Tests of the separation of reasoning and answers in all supported formats."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -42,13 +42,13 @@ FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
         (f"{ANALYSIS}{ASIDE}{FINAL}Paris", f"Rome?{ASIDE}", "Paris"),
         ("<|channel|>final<|message|>Paris", None, "Paris"),
         ("analysisRome? No.assistantfinalParis", "Rome? No.", "Paris"),
-        # Reasoning between the parts of an answer, and one that names the tag or closes twice.
+        # Reasoning between parts of an answer; answers that contain the tag or close twice.
         ("1. <think>a</think>Paris\n2. <think>b</think>Rome", "a\n\nb", "1. Paris\n2. Rome"),
         ("<think>The tag <think> opens.</think>Paris", "The tag <think> opens.", "Paris"),
         ("<think>a</think>b</think>Paris", "a\n\nb", "Paris"),
     ],
 )
-def test_reasoning_and_answer_are_told_apart(text, reasoning, answer):
+def test_reasoning_and_answer_are_separated(text, reasoning, answer):
     split = split_reasoning(text)
 
     assert (split.reasoning, split.answer) == (reasoning, answer)
@@ -58,7 +58,7 @@ def test_reasoning_and_answer_are_told_apart(text, reasoning, answer):
 @pytest.mark.parametrize(
     "text", ["<think>I wonder", " \n<think>", "Paris\n<think>or Rome", ANALYSIS, "analysisI wonder"]
 )
-def test_reasoning_without_an_end_is_no_answer(text):
+def test_unclosed_reasoning_is_not_an_answer(text):
     split = split_reasoning(text)
 
     assert split.answer is None
@@ -68,7 +68,7 @@ def test_reasoning_without_an_end_is_no_answer(text):
 @pytest.mark.parametrize(
     "text", ["Paris", " Paris\nQ: Who", "", "The tag <think> opens reasoning.", "analysis of Rome"]
 )
-def test_a_reply_without_reasoning_comes_back_to_the_letter(text):
+def test_a_reply_without_reasoning_is_unchanged(text):
     assert split_reasoning(text) == SplitReply(answer=text)
 
 
@@ -79,7 +79,7 @@ def test_text_without_tags_is_unchanged(text):
 
 
 @given(PAIRS, WORDS, WORDS)
-def test_splitting_loses_nothing_whatever_opens_or_closes_the_reasoning(pair, reasoning, answer):
+def test_splitting_keeps_all_text_for_any_opening_and_closing_tags(pair, reasoning, answer):
     opens, closes = pair
     closed = f"{reasoning}{closes}{answer}"
 
@@ -93,7 +93,7 @@ def test_splitting_loses_nothing_whatever_opens_or_closes_the_reasoning(pair, re
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "[THINK]", "[/THINK]", "a", " ", "\n"])))
-def test_no_letter_is_lost_and_no_closed_reasoning_is_left_in_an_answer(pieces):
+def test_no_letter_is_lost_and_no_closed_reasoning_is_in_an_answer(pieces):
     text = "".join(pieces)
 
     split = split_reasoning(text)
@@ -103,7 +103,7 @@ def test_no_letter_is_lost_and_no_closed_reasoning_is_left_in_an_answer(pieces):
     assert "</think>" not in (split.answer or "")
 
 
-def test_what_the_user_says_of_the_prompt_decides():
+def test_the_option_opened_overrides_the_detection():
     assert split_reasoning("I wonder", opened=True).answer is None
     assert (
         split_reasoning("The tag </think> ends.", opened=False).answer == "The tag </think> ends."
@@ -111,15 +111,15 @@ def test_what_the_user_says_of_the_prompt_decides():
     assert split_reasoning("<think>a</think>b", opened=False).answer == "b"
 
 
-def test_further_tags_are_known_beside_the_others():
+def test_further_tags_are_added_to_the_known_ones():
     tags = ("{musing}", "{done}")
 
     assert split_reasoning("{musing}a{done}b", tags=tags).answer == "b"
     assert split_reasoning("<think>a</think>b", tags=tags).answer == "b"
     assert split_reasoning("{musing}a{done}b").answer == "{musing}a{done}b"
-    with pytest.raises(ValueError, match="reasoning_tags holds pairs"):
+    with pytest.raises(ValueError, match="reasoning_tags must contain pairs"):
         reasoning_tags(("{musing}",))
-    with pytest.raises(ValueError, match="opening and a closing tag"):
+    with pytest.raises(ValueError, match="an opening and a closing tag"):
         GenerationParams(reasoning_tags=("{musing}",))
 
 
@@ -137,10 +137,10 @@ def test_a_generation_is_separated_once():
     assert Generation.model_validate_json(unclosed.model_dump_json()) == unclosed
 
 
-def test_replies_that_could_be_either_are_refused():
+def test_ambiguous_replies_raise_an_error():
     replies = ["hm</think>Paris", "I wonder", None, ""]
 
-    with pytest.raises(DataError, match=r"1 of 4 predictions end reasoning .* 1 hold no tag"):
+    with pytest.raises(DataError, match=r"1 of 4 predictions end reasoning .* 1 contain no tag"):
         split_replies(replies)
 
     opened = split_replies(replies, opened=True)
@@ -149,7 +149,7 @@ def test_replies_that_could_be_either_are_refused():
     assert split_replies(["<think>a</think>b", "c"])[1] is None
 
 
-def test_a_chat_template_names_its_own_tags():
+def test_tags_are_found_in_a_chat_template():
     template = "{% set content = content.split('</inner_thought>')[-1] %}<inner_thought></b><b>"
 
     assert template_tags(template) == ("<inner_thought>", "</inner_thought>")

@@ -1,4 +1,4 @@
-"""Finding runners by name."""
+"""Tests of the lookup of runners by name."""
 
 import sys
 
@@ -43,7 +43,7 @@ nothing = None
 
 @pytest.fixture
 def third_party(tmp_path, monkeypatch):
-    """A package on the path, with a distribution that registers a runner."""
+    """Put a package on the path, with a distribution that registers a runner."""
     (tmp_path / "loudpkg.py").write_text(MODULE)
     install(tmp_path, "loud_Runners", GROUP, {"loud": "loudpkg:Loud"})
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -67,9 +67,9 @@ def test_third_party_runners_are_found(third_party, spec):
     assert (runner.name, runner.model, runner.times) == ("loud", "m", 2)
 
 
-def test_a_runner_that_is_ready_made_is_used_as_it_is(third_party):
+def test_a_runner_instance_is_returned_unchanged(third_party):
     assert load_runner("loudpkg:ready").model == "built in"
-    with pytest.raises(RunnerError, match="'loudpkg:ready' is ready-made and takes no model"):
+    with pytest.raises(RunnerError, match="'loudpkg:ready' is an instance and accepts no model"):
         load_runner("loudpkg:ready", model="m")
 
 
@@ -81,34 +81,32 @@ def test_a_runner_that_is_ready_made_is_used_as_it_is(third_party):
             "loud-runners:nope",
             r"runner 'loud-runners:nope' not found; available: .*loud_Runners:loud",
         ),
-        ("loudpkg:Mute", r"made a Mute, which is not a Runner; derive its class from"),
+        ("loudpkg:Mute", r"returned a Mute, which is not a Runner; derive its class from"),
         ("loudpkg:nothing", r"'loudpkg:nothing' is a NoneType; expected a runner, or a class"),
         ("loudpkg:Loud", r"runner 'loudpkg:Loud' needs a model \(`model`\), such as a hub id"),
     ],
 )
-def test_load_runner_rejects_what_is_no_runner(third_party, spec, message):
+def test_load_runner_rejects_objects_that_are_not_runners(third_party, spec, message):
     with pytest.raises(RunnerError, match=message):
         load_runner(spec)
 
 
-def test_a_runner_that_cannot_be_made_is_named(third_party):
-    with pytest.raises(
-        RunnerError, match="'loudpkg:Torn' cannot be created: KeyError: 'm'"
-    ) as raised:
+def test_error_names_a_runner_that_cannot_be_created(third_party):
+    with pytest.raises(RunnerError, match="'loudpkg:Torn' cannot be created: KeyError") as raised:
         load_runner("loudpkg:Torn", model="m")
     assert isinstance(raised.value.__cause__, KeyError)
     with pytest.raises(RunnerError, match=r"'loudpkg:Nameless' cannot be created: .*fingerprint"):
         load_runner("loudpkg:Nameless")
 
 
-def test_a_runner_without_torch_names_the_extra(third_party, monkeypatch):
+def test_error_of_a_runner_without_torch_names_the_extra(third_party, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"'minimal' needs torch, .*\[inference\]"):
         load_runner("minimal", model="m")
 
 
 def test_load_runner_rejects_options_and_models_of_the_wrong_kind(third_party):
-    with pytest.raises(RunnerError, match=r"unexpected keyword argument 'dtype'; it takes \(model"):
+    with pytest.raises(RunnerError, match=r"unexpected keyword argument 'dtype'; it accepts"):
         load_runner("loud", model="m", options={"dtype": "auto"})
     with pytest.raises(RunnerError, match=r"runner 'fake' cannot be created: .*handler"):
         load_runner("fake", model="a name")

@@ -1,4 +1,4 @@
-"""The base class of runners with its defaults, and the runner without a model."""
+"""Tests of the base class of runners with its defaults, and of the runner without a model."""
 
 import pytest
 
@@ -41,14 +41,14 @@ def test_the_fake_runner_answers_by_function_or_by_id_before_text(handler, texts
     assert runner.fingerprint() == {"runner": "fake", "name": "fake"}
 
 
-def test_the_fake_runner_refuses_prompts_and_handlers_that_it_cannot_use():
+def test_the_fake_runner_rejects_invalid_prompts_and_handlers():
     with pytest.raises(RunnerError, match=r"'mine' has no text for prompt 'c'; add its id"):
         list(FakeRunner({"x": "by text"}, name="mine").generate([CHAT]))
     with pytest.raises(TypeError, match=r"`handler` must be a function .* got str"):
         FakeRunner("London")
 
 
-def test_by_default_batches_have_32_prompts_and_stay_as_they_are():
+def test_by_default_batches_have_32_prompts_and_are_not_changed():
     runner, prompts = Echo(), [Prompt(id=f"q{n}", text=str(n)) for n in range(40)]
 
     batches = list(runner.plan(prompts, PARAMS))
@@ -67,13 +67,13 @@ def test_by_default_batches_have_32_prompts_and_stay_as_they_are():
         ("render", (CHAT,), "so answers to conversations cannot be scored"),
     ],
 )
-def test_methods_that_a_runner_does_not_define_are_refused(method, arguments, says):
+def test_methods_that_a_runner_does_not_define_raise_an_error(method, arguments, says):
     with pytest.raises(RunnerError, match=f"runner 'echo' does not define `{method}`, {says}"):
         getattr(Echo(), method)(*arguments)
 
 
 class Scorer(Runner):
-    """Scores a text by its length and writes no answers."""
+    """Scores a text by its length and does not define `generate`."""
 
     name = "scorer"
     n_left_out = 0
@@ -87,7 +87,7 @@ class Scorer(Runner):
             yield ScoredText(request_id=request.id, log_probabilities=[value])
 
 
-def test_a_runner_without_generate_chooses_among_options():
+def test_a_runner_without_generate_chooses_an_option():
     prompt = Prompt(id="q", text="Q: x A:", options=(" longer", " short"))
 
     (answer,) = MultipleChoiceRunner(Scorer()).generate([prompt], PARAMS)
@@ -95,22 +95,22 @@ def test_a_runner_without_generate_chooses_among_options():
     assert answer.text == " short"
 
 
-def test_a_runner_without_generate_is_refused_where_answers_are_written(tmp_path):
+def test_a_runner_without_generate_raises_an_error_without_options(tmp_path):
     message = r"'scorer' does not define `generate`, which prompts without options need \(\d+, such"
     with pytest.raises(RunnerError, match=message):
         run_study(RedirectQAStudy(), load_redirectqa("sample"), Scorer(), tmp_path, model="m")
     assert not list(tmp_path.iterdir())
 
 
-def test_scores_under_other_ids_are_refused():
+def test_scores_under_other_ids_raise_an_error():
     runner, prompt = Scorer(), Prompt(id="q", text="Q:", options=(" a", " b"))
     runner.n_left_out = 1
 
-    with pytest.raises(RunnerError, match=r"'scorer' gave log-probabilities of 1 texts for 2 requ"):
+    with pytest.raises(RunnerError, match=r"'scorer' returned log-probabilities of 1 texts for 2"):
         list(MultipleChoiceRunner(runner).generate([prompt], PARAMS))
 
 
-def test_what_is_no_runner_is_refused(tmp_path):
+def test_objects_that_are_not_runners_raise_an_error(tmp_path):
     class Nameless(Runner):
         generate = Echo.generate
 

@@ -1,4 +1,4 @@
-"""Log-probabilities: against one text at a time, a bigram table, and lm-evaluation-harness."""
+"""Tests of log-probabilities: one text at a time, a bigram table, lm-evaluation-harness."""
 
 import math
 from itertools import pairwise
@@ -39,7 +39,7 @@ def requests_of(prompts, *, n=16):
 
 
 def by_one(runner, request):
-    """Score one request by one forward without padding, cache or batch."""
+    """Score one request by one forward pass without padding, cache or batch."""
     tokenizer, model = runner._encoder.tokenizer, runner._engine.model
     context = tokenizer(request.context)["input_ids"] if request.context else []
     ids = tokenizer(request.context + request.continuation)["input_ids"]
@@ -48,7 +48,7 @@ def by_one(runner, request):
     with torch.inference_mode():
         given = torch.tensor([ids], device=model.device)
         told = model(input_ids=given).logits[0].double().log_softmax(-1).cpu()
-    # Tokens of context and text differ from the first that both do not share.
+    # Tokens of context and text differ after their common prefix.
     shared = next(
         (n for n, (one, other) in enumerate(zip(context, ids, strict=False)) if one != other),
         min(len(context), len(ids)),
@@ -58,7 +58,7 @@ def by_one(runner, request):
 
 
 @pytest.mark.parametrize("family", ["gpt_neox", "llama", "bloom", "mistral", "mamba"])
-def test_scores_are_those_of_one_text_at_a_time(tiny_models, shot_prompts, family):
+def test_scores_equal_those_of_one_text_at_a_time(tiny_models, shot_prompts, family):
     runner = TransformersRunner(tiny_models(family), batch_size=16)
     requests = requests_of(shot_prompts)
     scored = {score.request_id: score for score in runner.score(requests)}
@@ -73,12 +73,12 @@ def test_scores_are_those_of_one_text_at_a_time(tiny_models, shot_prompts, famil
             assert told is None or told == pytest.approx(one, abs=CLOSE)
 
 
-def test_a_bigram_table_in_a_model_has_the_scores_of_the_table(tiny_models):
+def test_scores_of_a_model_with_a_bigram_table_equal_the_table(tiny_models):
     runner = TransformersRunner(tiny_models("gpt2"))
     model, tokenizer = runner._engine.model, runner._encoder.tokenizer
     n = model.config.vocab_size
     table = np.random.default_rng(0).normal(size=(n, n))
-    # A stand-in for the network: the logits after a token are a row of the table, whatever else.
+    # A replacement of the network: the logits after a token are a row of the table.
     rows = torch.tensor(table, dtype=torch.float32)
     runner._engine = _Bigrams(rows)
     text = "In what city was PPK born?"
@@ -118,7 +118,7 @@ class _Bigrams:
         pass
 
 
-def test_one_forward_serves_options_that_differ_in_their_last_token(tiny_models):
+def test_options_that_differ_in_the_last_token_share_a_forward_pass(tiny_models):
     runner = TransformersRunner(tiny_models("llama"))
     read = []
     plain = runner._engine.score
@@ -133,7 +133,7 @@ def test_one_forward_serves_options_that_differ_in_their_last_token(tiny_models)
     assert read == [1]
 
 
-def test_a_token_over_the_boundary_counts_as_one_of_the_continuation(tiny_models):
+def test_a_token_over_the_boundary_is_part_of_the_continuation(tiny_models):
     runner = TransformersRunner(tiny_models("gpt_neox"))
     texts = {"clean": ("Q: In what", " city"), "moved": ("Q: In what ", "city")}
     requests = [ScoringRequest(id=n, context=a, continuation=b) for n, (a, b) in texts.items()]
@@ -143,7 +143,7 @@ def test_a_token_over_the_boundary_counts_as_one_of_the_continuation(tiny_models
     assert scores["moved"].log_probability == pytest.approx(scores["clean"].log_probability)
 
 
-def test_greedy_continuations_are_told_from_others(tiny_models):
+def test_greedy_continuations_are_detected(tiny_models):
     runner = TransformersRunner(tiny_models("qwen2"))
     prompt = Prompt(id="q", text="Q: In what city was PPK born? A:")
     (written,) = runner.generate([prompt], GenerationParams(max_new_tokens=3, stop=()))
@@ -168,7 +168,7 @@ def test_log_probabilities_equal_those_of_lm_evaluation_harness(tiny_models, sho
     ours = {score.request_id: score for score in runner.score(requests)}
     for request, (log_likelihood, is_greedy) in zip(requests, theirs, strict=True):
         score = ours[request.id]
-        # They add tokens up in 32 bits, which is a few units in the last place of a sum of 700.
+        # The harness sums tokens in 32 bits: an error of a few units in the last place at 700.
         assert score.log_probability == pytest.approx(log_likelihood, rel=1e-6, abs=1e-5)
         assert score.is_greedy == is_greedy
 
@@ -182,8 +182,8 @@ def test_errors_name_the_request_and_the_remedy(tiny_models):
 
     for own, message, request in (
         (runner, r"no begin token .* request 'r'.*bos=\"eos\"", {"continuation": "a text"}),
-        (runner, r"request 'r' has .* reads 512: shorten", {"context": "Q: " * 600}),
-        (broken, r"request 'r' logits that are no numbers", {"context": "Q:"}),
+        (runner, r"request 'r' has .* accepts 512: shorten", {"context": "Q: " * 600}),
+        (broken, r"for request 'r' are NaN", {"context": "Q:"}),
         (slow, r"save it as a fast tokenizer", {"context": "a"}),
     ):
         with pytest.raises(RunnerError, match=message):
@@ -191,7 +191,7 @@ def test_errors_name_the_request_and_the_remedy(tiny_models):
 
 
 def test_scores_do_not_depend_on_batches_parts_or_memory(tiny_models, shot_prompts, monkeypatch):
-    """Batches that do not fit are halved, and one text that does not fit is an error."""
+    """Batches that do not fit are halved; a single text that does not fit is an error."""
     runner = TransformersRunner(tiny_models("gpt_neox"), batch_size=16)
     requests = requests_of(shot_prompts, n=8)
     plain = runner._engine.score
@@ -224,13 +224,13 @@ def test_scores_do_not_depend_on_batches_parts_or_memory(tiny_models, shot_promp
     [
         ({"token_ids": (1,), "log_probabilities": (0.5,)}, r"at most 0, got 0\.5"),
         ({"token_ids": (1, 2), "log_probabilities": (-0.5,)}, "2 tokens have 1 log-probabilities"),
-        ({"log_probabilities": (-0.5, -1.0)}, "without tokens there is one log-probability"),
+        ({"log_probabilities": (-0.5, -1.0)}, "without tokens there must be one log-probability"),
         ({"token_ids": (1, 2), "log_probabilities": (-0.5, None)}, "only the first of several to"),
         ({"token_ids": (1,), "log_probabilities": (math.nan,)}, "at most 0, got nan"),
         ({"token_ids": (), "log_probabilities": ()}, "at least one log-probability"),
     ],
 )
-def test_records_refuse_what_are_no_log_probabilities(fields, message):
+def test_records_reject_invalid_log_probabilities(fields, message):
     with pytest.raises(ValidationError, match=message):
         ScoredText(request_id="a", **fields)
     none = ScoredText(request_id="a", token_ids=(1,), log_probabilities=(None,))
@@ -250,7 +250,7 @@ def test_the_most_probable_option_is_the_answer(tiny_models, shot_prompts):
 
 
 def told(table):
-    """A runner that gives every text the log-probability that its continuation has in a table."""
+    """Return a runner with the log-probability of each continuation in a table."""
     return Scoring(
         lambda asked: {"token_ids": (1,), "log_probabilities": (table[asked.continuation],)}
     )
@@ -264,14 +264,14 @@ def told(table):
         ((-0.1 * 3, -0.3, -2.0), False, None),
         ((-1.0, -1.0, -1.0), False, None),
         ((-math.inf, -math.inf, -math.inf), False, None),
-        # By a majority: more probable than all others, exactly as probable, less.
+        # With a majority: more probable than all others together, equally, less.
         ((math.log(0.6), math.log(0.2), math.log(0.2)), True, " a"),
         ((math.log(0.5), math.log(0.25), math.log(0.25)), True, None),
         ((math.log(0.4), math.log(0.4), math.log(0.2)), True, ""),
         ((-1.0, -1.0, -math.inf), True, None),
     ],
 )
-def test_options_that_are_equally_probable_are_no_answer(values, majority, text):
+def test_equally_probable_options_are_not_an_answer(values, majority, text):
     runner = MultipleChoiceRunner(
         told(dict(zip((" a", " b", " c"), values, strict=True))), majority=majority
     )
@@ -285,7 +285,7 @@ def test_options_that_are_equally_probable_are_no_answer(values, majority, text)
     assert len(answer.scores) == 3
 
 
-def test_another_option_score_changes_what_is_compared():
+def test_another_option_score_changes_the_comparison():
     scores = [
         ScoredText(request_id="0", token_ids=(1,), log_probabilities=(-1.0,)),
         ScoredText(request_id="1", token_ids=(1, 2, 3), log_probabilities=(-0.5, -0.5, -0.5)),
@@ -299,8 +299,8 @@ def test_another_option_score_changes_what_is_compared():
         option_scores((" a",), stored, "per_token")
 
 
-def test_scores_are_of_the_logits_without_what_decoding_makes_of_them(tiny_models, shot_prompts):
-    """Penalties, forbidden tokens and temperature of a model's settings move no log-probability."""
+def test_scores_do_not_depend_on_decoding_settings(tiny_models, shot_prompts):
+    """Penalties, forbidden tokens and temperature do not change log-probabilities."""
     requests = requests_of(shot_prompts, n=2)
     plain = {s.request_id: s for s in TransformersRunner(tiny_models("llama")).score(requests)}
     runner = TransformersRunner(tiny_models("llama"))
@@ -312,8 +312,8 @@ def test_scores_are_of_the_logits_without_what_decoding_makes_of_them(tiny_model
         assert score == plain[score.request_id]
 
 
-def test_a_token_that_a_model_rules_out_has_probability_zero(tiny_models):
-    """Masked logits are minus infinity: a score, and no answer while another option is possible."""
+def test_a_token_with_masked_logits_has_probability_zero(tiny_models):
+    """Masked logits are minus infinity, which is a score; another option is the answer."""
     runner = TransformersRunner(tiny_models("llama"))
     (token,) = runner._encoder.tokenizer("x")["input_ids"]
     plain = runner._engine.score
@@ -335,7 +335,7 @@ def test_a_token_that_a_model_rules_out_has_probability_zero(tiny_models):
         assert answer.text == "y"
 
 
-def test_a_continuation_that_tokenises_to_nothing_is_named(tiny_models):
+def test_error_names_a_continuation_without_tokens(tiny_models):
     from tokenizers import normalizers
 
     runner = TransformersRunner(tiny_models("llama"))
@@ -366,7 +366,7 @@ def test_conversations_are_scored_after_the_chat_template(tiny_models):
     assert answer.scores[0].log_probability == pytest.approx(score.log_probability, abs=1e-5)
 
 
-def test_runners_and_prompts_without_options_are_refused():
+def test_runners_and_prompts_without_options_raise_an_error():
     runner = MultipleChoiceRunner(told({}))
     plain = Prompt(id="q", text="a")
 
@@ -376,8 +376,8 @@ def test_runners_and_prompts_without_options_are_refused():
         MultipleChoiceRunner(FakeRunner({"q": "a"}))
     with pytest.raises(RunnerError, match=r"prompt 'q' has no options"):
         list(runner.generate([plain], GenerationParams()))
-    with pytest.raises(ValueError, match="option_score is one of sum, per_token, per_character"):
+    with pytest.raises(ValueError, match="option_score must be one of sum, per_token, per_cha"):
         MultipleChoiceRunner(runner, option_score="best")
     assert plain.key != plain.model_copy(update={"options": (" b", " c")}).key
-    with pytest.raises(ValidationError, match="none of them twice"):
+    with pytest.raises(ValidationError, match="no option twice"):
         Prompt(id="q", text="a", options=(" b", " b"))

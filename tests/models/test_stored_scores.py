@@ -1,4 +1,4 @@
-"""Log-probabilities from files: records, plain rows, samples of lm-evaluation-harness."""
+"""Tests of log-probabilities from records, plain rows and samples of lm-evaluation-harness."""
 
 import json
 
@@ -19,7 +19,7 @@ def rows_file(path, *rows):
 
 
 def sample(context, **told):
-    """A sample as lm-evaluation-harness 0.4 logs it: numbers and booleans as text."""
+    """Return a sample as in lm-evaluation-harness 0.4: numbers and booleans are text."""
     return {
         "doc_id": 0,
         "doc": {"question": context},
@@ -37,7 +37,7 @@ def scored(path, **request):
     return told
 
 
-def test_records_go_by_the_id_of_the_request(tmp_path):
+def test_records_are_found_by_the_id_of_the_request(tmp_path):
     records = [
         ScoredText(request_id=f"q\n{n}", token_ids=(n, 9), log_probabilities=(-2.0 + n, -1.0))
         for n in range(2)
@@ -77,7 +77,7 @@ def test_samples_of_lm_evaluation_harness_are_read(tmp_path):
     assert elsewhere.log_probability == -1.25
 
 
-def test_plain_rows_go_by_their_texts(tmp_path):
+def test_plain_rows_are_found_by_their_texts(tmp_path):
     path = rows_file(
         tmp_path / "scores.jsonl",
         {"context": "c", "continuation": " a b", "log_probability": -1.5},
@@ -94,8 +94,8 @@ def test_plain_rows_go_by_their_texts(tmp_path):
     assert scored(path, continuation="whole").log_probability == -9.0
 
 
-def test_one_question_with_two_contexts_goes_by_the_whole_context(tmp_path):
-    """Where two rows end with one question and differ, the question alone decides nothing."""
+def test_one_question_with_two_contexts_is_found_by_the_full_context(tmp_path):
+    """If two rows end with the same question and differ, the question is not sufficient."""
     path = rows_file(
         tmp_path / "samples.jsonl",
         sample("1\nQ: Who? A:", **{" Ann": (-1.0, False)}),
@@ -107,14 +107,14 @@ def test_one_question_with_two_contexts_goes_by_the_whole_context(tmp_path):
         scored(path, context="3\nQ: Who? A:", continuation=" Ann")
 
 
-def test_a_text_that_is_not_stored_is_named(tmp_path):
+def test_error_names_a_text_that_is_not_stored(tmp_path):
     path = rows_file(tmp_path / "s.jsonl", sample("c", **{" a": (-1.0, False)}))
     requests = [ScoringRequest(id=n, context="c", continuation=f" {n}") for n in "ab"]
 
     told = (
         r"s\.jsonl has no log-probability of 1 of 2 texts, the first ' b' after 'c' \(request 'b'"
     )
-    with pytest.raises(RunnerError, match=told + r".*; store them too, or ask .*`calibrate=False`"):
+    with pytest.raises(RunnerError, match=told + r".*; store them too, or .*`calibrate=False`"):
         list(StoredScores(path).score(requests))
 
 
@@ -125,13 +125,13 @@ WITHOUT = ":1: a sample without log-likelihoods; .*score generated texts with `r
     ("row", "message"),
     [
         ({"context": "c", "continuation": "a"}, r":1: no field 'log_probability' or 'log_prob"),
-        ({"log_probability": -1.0}, r":1: a row names its text by 'request_id', or by 'context'"),
+        ({"log_probability": -1.0}, r":1: a row identifies its text by 'request_id', or by 'cont"),
         (
             {"request_id": "q", "log_probability": "x"},
             r":1: 'x' is not a log-probability, which is",
         ),
-        ({"request_id": "q", "log_probability": 0.5}, r":1: .*a log-probability is at most 0, got"),
-        ({"request_id": "q", "log_probability": "nan"}, r":1: .*is at most 0, got nan"),
+        ({"request_id": "q", "log_probability": 0.5}, r":1: .*must be at most 0, got"),
+        ({"request_id": "q", "log_probability": "nan"}, r":1: .*must be at most 0, got nan"),
         (
             {"request_id": "q", "log_probabilities": [-1.0, -2.0]},
             ":1: .*one log-probability, the sum",
@@ -140,26 +140,26 @@ WITHOUT = ":1: a sample without log-likelihoods; .*score generated texts with `r
         ({"doc": {}, "arguments": [["c", "a"]], "resps": []}, ":1: a sample must have as many `r"),
     ],
 )
-def test_a_row_that_tells_no_log_probability_is_named(tmp_path, row, message):
+def test_error_names_a_row_without_log_probability(tmp_path, row, message):
     with pytest.raises(RecordError, match=message):
         StoredScores(rows_file(tmp_path / "s.jsonl", row))
 
 
-def test_rows_that_contradict_each_other_are_refused(tmp_path):
+def test_contradictory_rows_raise_an_error(tmp_path):
     row = {"context": "c", "continuation": " a", "log_probability": -1.0}
     path = rows_file(tmp_path / "s.jsonl", row, row)
     assert StoredScores(path).fingerprint()["n_scores"] == 1
 
     with pytest.raises(
-        RecordError, match=r":2: another log-probability .* than that of .*:1; keep"
+        RecordError, match=r":2: the log-probability .* differs from that at .*:1; keep"
     ):
         StoredScores(rows_file(tmp_path / "s.jsonl", row, {**row, "log_probability": -2.0}))
 
 
-def test_files_that_hold_nothing_are_named_and_none_writes(tmp_path):
+def test_error_names_an_empty_file_and_generate_raises_an_error(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"none\.jsonl"):
         StoredScores(tmp_path / "none.jsonl")
-    with pytest.raises(DataError, match=r"holds no log-probabilities; it is empty"):
+    with pytest.raises(DataError, match=r"contains no log-probabilities; it is empty"):
         StoredScores(rows_file(tmp_path / "empty.jsonl"))
     runner = StoredScores(rows_file(tmp_path / "s.jsonl", sample("c", **{" a": (-1.0, False)})))
     with pytest.raises(

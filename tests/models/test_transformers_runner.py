@@ -1,4 +1,4 @@
-"""The fast runner on tiny random models: its answers are those of prompts asked one by one."""
+"""Tests of the fast runner on tiny random models: answers equal those of prompts one by one."""
 
 import functools
 import json
@@ -28,7 +28,7 @@ TEMPLATE = (
 
 @pytest.fixture(scope="session")
 def loaded(tiny_models):
-    """Find, once, a model and its tokenizer as transformers loads them."""
+    """Return a model and its tokenizer as transformers loads them, loaded once."""
 
     @functools.cache
     def load(family):
@@ -41,7 +41,7 @@ def loaded(tiny_models):
 
 @pytest.fixture(scope="session")
 def one_by_one(loaded, shot_prompts):
-    """Find, once, the new tokens of each prompt by `generate` without batch, padding or reuse."""
+    """Return the new tokens of each prompt by `generate` without batch, padding or reuse."""
 
     @functools.cache
     def ask(family, **options):
@@ -51,7 +51,7 @@ def one_by_one(loaded, shot_prompts):
 
 
 def naive(model, tokenizer, text, **options):
-    """New tokens of one text, or of its ids."""
+    """Return the new tokens of one text, or of its ids."""
     row = torch.tensor([tokenizer(text)["input_ids"] if isinstance(text, str) else text])
     options = {"max_new_tokens": N_NEW, "do_sample": False, **options}
     out = model.generate(input_ids=row, attention_mask=torch.ones_like(row), **options)
@@ -59,12 +59,12 @@ def naive(model, tokenizer, text, **options):
 
 
 def decoded(tokenizer, answers):
-    """Text of each row of new tokens."""
+    """Return the text of each row of new tokens."""
     return {name: tokenizer.decode(ids, skip_special_tokens=True) for name, ids in answers.items()}
 
 
 def ask(runner, prompts, params=PARAMS):
-    """Text of each prompt by id."""
+    """Return the text of each prompt by id."""
     return {answer.prompt_id: answer.text for answer in runner.generate(prompts, params)}
 
 
@@ -98,7 +98,7 @@ def test_answers_do_not_depend_on_the_batches(
         tiny_models("llama"), device="cpu", reuse_prefix=reuse_prefix, **options
     )
 
-    # What is asked alone is four times as slow and has no neighbours to depend on.
+    # Single prompts are four times as slow and do not depend on other prompts.
     asked = shot_prompts[::4] if options.get("batch_size") == 1 else shot_prompts
     expected = decoded(loaded("llama")[1], one_by_one("llama"))
     assert ask(runner, asked) == {prompt.id: expected[prompt.id] for prompt in asked}
@@ -112,10 +112,10 @@ def test_answers_do_not_depend_on_the_batches(
         ("mpt", "not possible: outputs change with it"),
     ],
 )
-def test_models_that_cannot_reuse_prefixes_are_asked_plainly(
+def test_models_without_prefix_reuse_run_in_plain_batches(
     tiny_models, loaded, one_by_one, shot_prompts, family, reason
 ):
-    """Sliding windows, recurrent states, positions by column: detected, said, and still right."""
+    """Sliding windows, recurrent states and positions by column are detected and reported."""
     runner = TransformersRunner(tiny_models(family), device="cpu")
 
     assert runner.fingerprint()["prefix_reuse"].startswith(reason)
@@ -123,7 +123,7 @@ def test_models_that_cannot_reuse_prefixes_are_asked_plainly(
 
 
 def test_negative_controls_change_answers(loaded, one_by_one, shot_prompts):
-    """The comparison can fail: a prefix cut as a string, or padding that is attended, is seen."""
+    """The comparison detects a prefix that is cut as a string, and padding that is attended."""
     model, tokenizer = loaded("gpt_neox")
     expected = one_by_one("gpt_neox")
     n_same = {"cut string": 0, "attended padding": 0}
@@ -194,7 +194,7 @@ def test_stop_strings_cut_answers(neox, loaded, one_by_one, shot_prompts):
 
 
 def edited(path, target, name="generation_config.json", **settings):
-    """Copy a model folder with other settings in a file."""
+    """Copy a model folder and change settings in a file."""
     file = shutil.copytree(path, target) / name
     file.write_text(json.dumps(json.loads(file.read_text()) | settings))
     return target
@@ -221,7 +221,7 @@ def test_end_tokens_end_answers(tiny_models, loaded, one_by_one, shot_prompts, t
     assert runner.fingerprint()["generation_config"]["eos_token_id"] == ends
 
 
-def test_the_models_own_penalties_hold_and_its_sampling_does_not(
+def test_penalties_of_the_model_are_applied_and_its_sampling_is_not(
     tiny_models, loaded, one_by_one, shot_prompts, tmp_path
 ):
     own = {"repetition_penalty": 1.5, "do_sample": True, "temperature": 0.6, "top_p": 0.9}
@@ -236,7 +236,7 @@ def test_the_models_own_penalties_hold_and_its_sampling_does_not(
     assert "temperature" not in runner.fingerprint()["generation_config"]
 
 
-def test_samples_follow_the_seed_and_not_the_batch(neox, shot_prompts):
+def test_samples_depend_on_the_seed_and_not_on_the_batch(neox, shot_prompts):
     hot = GenerationParams(max_new_tokens=N_NEW, stop=(), temperature=1.5, top_p=0.95, seed=1)
 
     batched = ask(neox, shot_prompts, hot)
@@ -267,7 +267,7 @@ def test_tokens_are_counted_and_batches_sorted_by_them(neox, loaded, shot_prompt
 
 
 def test_another_layout_shares_the_model_and_mixes_the_batches(neox, shot_prompts):
-    """The noise floor's second run: same weights, other company, another fingerprint."""
+    """The second run of the noise floor has equal weights, other batches and fingerprint."""
     other = neox.rebatched(7)
 
     assert other._engine is neox._engine
@@ -280,18 +280,18 @@ def test_another_layout_shares_the_model_and_mixes_the_batches(neox, shot_prompt
     assert ask(other, shot_prompts) == ask(neox, shot_prompts)
 
 
-def test_prompts_longer_than_the_context_are_refused_before_any_work(neox, shot_prompts):
+def test_prompts_longer_than_the_context_raise_an_error_before_any_work(neox, shot_prompts):
     long = Prompt(id="long", text=shot_prompts[0].text * 6)
     longer = Prompt(id="longer", text=shot_prompts[0].text * 7)
     n_tokens = neox.count_tokens(longer)
 
     with pytest.raises(
         RunnerError,
-        match=rf"prompt 'longer' has {n_tokens} tokens; gpt_neox takes 500 \(512 minus 12 new ones"
-        r"\)\. 2 of 3 prompts are too long: use fewer shots if the study has them, or use a model",
+        match=rf"prompt 'longer' has {n_tokens} tokens; gpt_neox accepts 500 \(512 minus 12 new"
+        r" ones\)\. 2 of 3 prompts are too long: use fewer shots if the study has them, or use a",
     ):
         neox.plan([shot_prompts[0], long, longer], PARAMS)
-    # A prompt that leaves room for fewer new tokens, as of SLAQ, is run with that number.
+    # A prompt that allows fewer new tokens, such as in SLAQ, is run with that number.
     n_left = 512 - neox.count_tokens(shot_prompts[0])
     with pytest.raises(RunnerError, match=f"too long: set at most {n_left} new tokens, use fewer"):
         neox.plan(shot_prompts[:1], PARAMS.model_copy(update={"max_new_tokens": n_left + 1}))
@@ -302,10 +302,10 @@ def test_prompts_longer_than_the_context_are_refused_before_any_work(neox, shot_
     assert not neox.fits(long, PARAMS)
 
 
-def test_an_out_of_memory_device_is_asked_for_less(
+def test_batches_are_halved_if_the_device_is_out_of_memory(
     neox, loaded, one_by_one, shot_prompts, tmp_path, manifest, monkeypatch
 ):
-    """When the device is full, the run goes on with smaller batches to the same answers."""
+    """If the device is full, the run continues with smaller batches and equal answers."""
     generate = neox._engine.generate
     sizes = []
 
@@ -339,7 +339,7 @@ NO_ROOM = "[enforce fail] DefaultCPUAllocator: can't allocate memory: 9 bytes"
         ("The size of tensor a (3) must match that of b (4)", RuntimeError, "must match"),
     ],
 )
-def test_a_full_memory_is_told_from_other_failures(
+def test_a_full_memory_is_distinguished_from_other_failures(
     neox, shot_prompts, monkeypatch, message, kind, told
 ):
     def fail(batch, config, **options):
@@ -367,7 +367,7 @@ def chat(*contents, role="user"):
     return Prompt(id="chat", messages=turns)
 
 
-def test_conversations_go_through_the_chat_template(tiny_models, tmp_path, shot_prompts):
+def test_conversations_are_rendered_by_the_chat_template(tiny_models, tmp_path, shot_prompts):
     folder = with_template(tiny_models("gpt_neox"), tmp_path / "m")
     runner = TransformersRunner(folder, device="cpu", chat_options={"suffix": " So:"})
     text = Prompt(id="chat", text="[user] What is it?\n[assistant] So:")
@@ -396,14 +396,14 @@ def test_a_template_that_writes_the_start_token_gets_one(tiny_models, tmp_path):
     assert runner.count_tokens(chat("hey")) == bare.count_tokens(text)
 
 
-def test_conversations_need_a_template_that_takes_them(neox, tiny_models, tmp_path):
+def test_conversations_need_a_template_that_accepts_them(neox, tiny_models, tmp_path):
     runner = TransformersRunner(
         with_template(tiny_models("gpt_neox"), tmp_path / "m"), device="cpu"
     )
 
-    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; ask"):
+    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; omi"):
         list(neox.generate([chat("hey")], PARAMS))
-    with pytest.raises(RunnerError, match="template of m refuses prompt 'chat': no system; change"):
+    with pytest.raises(RunnerError, match="template of m rejects prompt 'chat': no system; change"):
         list(runner.generate([chat("Be brief.", role="system")], PARAMS))
 
 
@@ -418,18 +418,18 @@ def test_an_empty_prompt_needs_a_start_token(neox, tiny_models, tmp_path):
     assert len(ask(runner, [empty, Prompt(id="x", text="Q: x A:")])) == 2
 
 
-def test_a_tokenizer_of_another_model_is_refused(tiny_models, tmp_path):
+def test_a_tokenizer_of_another_model_raises_an_error(tiny_models, tmp_path):
     folder = shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     tokenizer.add_tokens(["<new>"])
     tokenizer.save_pretrained(folder)
     runner = TransformersRunner(folder, device="cpu")
 
-    with pytest.raises(RunnerError, match=r"of m gives prompt 'x' token \d+, but the model knows"):
+    with pytest.raises(RunnerError, match=r"of m returns token \d+ for prompt 'x', but the vocab"):
         runner.count_tokens(Prompt(id="x", text="a <new> b"))
 
 
-def test_the_fingerprint_names_what_decides_the_answers(neox, tiny_models):
+def test_the_fingerprint_contains_the_determinants_of_the_answers(neox, tiny_models):
     shown = neox.fingerprint()
     expected = {
         **{"model": "gpt_neox", "revision": None, "dtype": "float32", "device": "cpu"},
@@ -444,7 +444,7 @@ def test_the_fingerprint_names_what_decides_the_answers(neox, tiny_models):
     assert (low["dtype"], low["prefix_reuse"]) == ("bfloat16", "on")
 
 
-def test_models_that_cannot_be_loaded_are_named(tiny_models, tmp_path):
+def test_error_names_models_that_cannot_be_loaded(tiny_models, tmp_path):
     folder = shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
     weights, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
     torn = weights.read_bytes()[:-100]
@@ -459,16 +459,16 @@ def test_models_that_cannot_be_loaded_are_named(tiny_models, tmp_path):
 
     tokenizer.unlink()
     (folder / "tokenizer_config.json").unlink()
-    with pytest.raises(SourceNotFoundError, match="m holds a model but no tokenizer"):
+    with pytest.raises(SourceNotFoundError, match="m contains a model but no tokenizer"):
         TransformersRunner(folder, device="cpu")
 
 
-def test_a_model_with_code_of_its_own_is_not_run_unasked(tiny_models, tmp_path):
+def test_a_model_with_its_own_code_is_run_only_with_trust_remote_code(tiny_models, tmp_path):
     names = {"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Model"}
     own = {"model_type": "mine", "auto_map": names}
     folder = edited(tiny_models("gpt_neox"), tmp_path / "m", "config.json", **own)
 
-    with pytest.raises(RunnerError, match="m brings code of its own; read it, then pass trust_rem"):
+    with pytest.raises(RunnerError, match="m contains its own code; read it, then pass trust_rem"):
         TransformersRunner(folder, device="cpu")
 
 
@@ -479,7 +479,7 @@ def test_the_runner_rejects_bad_options(tiny_models):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("dtype", "least"), [("float32", 1.0), ("bfloat16", 0.7)])
-def test_answers_on_a_gpu_are_those_of_one_by_one(tiny_models, shot_prompts, dtype, least):
+def test_answers_on_a_gpu_equal_those_of_single_prompts(tiny_models, shot_prompts, dtype, least):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA GPU")
     first, second = (
@@ -493,7 +493,7 @@ def test_answers_on_a_gpu_are_those_of_one_by_one(tiny_models, shot_prompts, dty
     assert sum(first[name] == second[name] for name in first) / len(first) >= least
 
 
-def test_a_context_shorter_than_the_probe_is_no_fault(tmp_path, tiny_models):
+def test_a_context_shorter_than_the_probe_is_not_an_error(tmp_path, tiny_models):
     config = transformers.GPT2Config(n_embd=48, n_layer=2, n_head=4, n_positions=16)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_models("gpt2"))
     config.vocab_size = len(tokenizer)

@@ -103,9 +103,9 @@ def test_a_full_disk_is_named_and_leaves_the_older_file(path, write):
 @pytest.mark.parametrize(
     ("number", "remedy"),
     [
-        (errno.ENOSPC, "free disk space or choose another place"),
+        (errno.ENOSPC, "free disk space or choose another folder"),
         (errno.EDQUOT, "free disk space"),
-        (errno.EACCES, "allow writing there, or choose another place"),
+        (errno.EACCES, "allow writing there, or choose another folder"),
         (errno.EROFS, "allow writing there"),
     ],
 )

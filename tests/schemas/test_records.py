@@ -27,7 +27,7 @@ def test_record_documents_every_field(record):
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_record_is_strict_frozen_and_closed(record):
+def test_record_is_strict_and_immutable_without_unknown_fields(record):
     expected = {"strict": True, "frozen": True, "extra": "forbid"}
 
     assert {name: record.model_config[name] for name in expected} == expected
@@ -40,28 +40,28 @@ JUDGED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x
 
 test_records_refuse_fields_that_contradict_each_other = refusals(
     lambda record, fields: record(**fields),
-    (Prompt, {"id": "a"}, "exactly one of them"),
-    (Prompt, {"id": "a", "text": "Who?", "messages": TURNS}, "exactly one of them"),
+    (Prompt, {"id": "a"}, "and not both"),
+    (Prompt, {"id": "a", "text": "Who?", "messages": TURNS}, "and not both"),
     (Prompt, {"id": "a", "messages": ()}, "at least one message"),
-    (Generation, {"prompt_id": "a", "text": None}, "`text` is None exactly when"),
-    (Generation, ASKED | {"text": None, "finish_reason": "error"}, "`error` tells the reason e"),
+    (Generation, {"prompt_id": "a", "text": None}, "`text` must be None exactly for"),
+    (Generation, ASKED | {"text": None, "finish_reason": "error"}, "`error` must be the reason"),
     (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
     (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),
-    (Verdict, {**JUDGED, "correct": None}, "exactly when `correct` is None"),
-    (Verdict, {**JUDGED, "correct": True, "reason": "why"}, "exactly when `correct` is"),
+    (Verdict, {**JUDGED, "correct": None}, "exactly if `correct` is None"),
+    (Verdict, {**JUDGED, "correct": True, "reason": "why"}, "exactly if `correct` is"),
     error=ValidationError,
 )
 
 
-def test_records_that_give_a_reason_are_made():
+def test_records_with_a_reason_are_valid():
     verdict = Verdict(**JUDGED, correct=None, reason="no accepted answer")
     with pytest.raises(TypeError, match=r"Verdict has no truth value; test verdict\.correct"):
         bool(verdict)
     assert Generation(prompt_id="a", text="", finish_reason="length")
 
 
-def test_prompt_key_is_the_content_alone():
-    """The key forgets id and group, and a text is not the same as a turn that says it."""
+def test_prompt_key_depends_only_on_the_content():
+    """The key ignores id and group; a text and a turn with that text differ."""
     prompt, turn = Prompt(id="a", text="Who?"), Prompt(id="a", messages=TURNS)
     others = [prompt.model_copy(update={"condition": name}) for name in ("FULL", "DEL-ON")]
 
@@ -72,8 +72,8 @@ def test_prompt_key_is_the_content_alone():
 
 
 @given(st.text(st.characters()))
-def test_generation_is_writable_whatever_the_text(text):
-    """Any text reads back from JSON; only surrogates are replaced, one by one."""
+def test_generation_with_any_text_is_writable(text):
+    """Any text is equal after a round trip through JSON, except for replaced surrogates."""
     made = Generation(prompt_id="a", text=text)
 
     assert Generation.model_validate_json(made.model_dump_json()) == made

@@ -1,1 +1,1 @@
-"""Models behind a server that speaks the protocol of OpenAI."""
+"""Runner for servers with the OpenAI protocol."""

@@ -1,4 +1,4 @@
-"""Replies of servers that speak the OpenAI protocol, each read as the kind that it is."""
+"""Conversion of replies of servers with the OpenAI protocol to generations."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -9,16 +9,16 @@ from surface_consistency.schemas.prompts import Prompt
 
 _FILTER_CODES: Final = ("content_filter", "content_policy_violation")
 _MODERATED: Final = ("reasons", "flagged_input")
-"""Fields by which OpenRouter says that the prompt was flagged."""
+"""Fields of OpenRouter for a flagged prompt."""
 
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 
 _STATED: Final = ("error", "message", "detail", "msg", "errors", "base_resp")
-"""Fields in which servers state an error in place of an answer."""
+"""Fields in which servers report an error in place of an answer."""
 
 _LONGEST: Final = 200
 _CODE: Final = 30
-"""Characters of the words and of the code of an error that are recorded."""
+"""Maximum number of recorded characters of the message and of the code of an error."""
 
 _UNCLOSED: Final = "the reasoning was never closed"
 _ALL_REASONING: Final = (
@@ -29,10 +29,10 @@ _ALL_REASONING: Final = (
 
 
 def is_filtered(reply: object) -> bool:
-    """Tell whether the JSON of a refusal is that of a content filter, of Azure or OpenRouter.
+    """Return whether an error reply is from a content filter, of Azure or OpenRouter.
 
-    OpenRouter flags a prompt by `reasons` and `flagged_input` in the metadata of an error 403,
-    which is also the status of a key without a permission.
+    OpenRouter marks a flagged prompt by `reasons` and `flagged_input` in the metadata of error 403,
+    which is also the status of a key without permission.
     """
     error = reply.get("error") if isinstance(reply, dict) else None
     if not isinstance(error, dict):
@@ -44,24 +44,24 @@ def is_filtered(reply: object) -> bool:
 
 
 def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
-    """Read the answer of a reply.
+    """Convert a reply to a generation.
 
     Args:
-        prompt: What was asked.
+        prompt: The prompt of the request.
         reply: The JSON of the reply.
 
     Returns:
-        The generation, reasoning that stands in a field of their own told apart.
+        The generation, with reasoning that has a separate field or part in `reasoning`.
 
     Raises:
-        ValueError: If the reply is not what the protocol says; with the words of the server, if it
-            states an error instead.
+        ValueError: If the reply does not follow the protocol; if it reports an error instead, the
+            message contains the error of the server.
     """
     choices = [reply] if is_filtered(reply) else reply.get("choices")
     if not choices:
         stated = next((reply[name] for name in _STATED if reply.get(name)), None)
         if stated is not None:
-            raise ValueError(f"the server states an error: {_words(stated)}")
+            raise ValueError(f"the server reports an error: {_words(stated)}")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError(f"no `choices` in the reply, which has {first_names(sorted(reply))}")
     choice = choices[0]
@@ -73,7 +73,7 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
     for name in _REASONING:
         stated = (choice if message is None else message).get(name)
         if isinstance(stated, list):
-            # Details may be encrypted, and then have neither a text nor a summary.
+            # Details may be encrypted, and then contain neither text nor summary.
             parts = (part for part in stated if isinstance(part, dict))
             stated = "".join(str(part.get("text") or part.get("summary") or "") for part in parts)
         if reasoning is None and isinstance(stated, str) and stated.strip():
@@ -97,7 +97,7 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
 def _kind(
     text: str | None, reasoning: str | None, choice: Mapping[str, Any], refusal: object
 ) -> tuple[FinishReason, str | None]:
-    """Classify the end of a reply, and say why it has no answer."""
+    """Return how a reply ended, and the reason if it has no answer."""
     finish = choice.get("finish_reason")
     end = server_end(finish)
     is_blank = text is None or not text.strip()
@@ -111,9 +111,9 @@ def _kind(
     if end == "refusal":
         return end, f"the model refused{so_far}"
     if choice.get("error"):
-        return "error", f"the server states an error: {_words(choice['error'])}{so_far}"
+        return "error", f"the server reports an error: {_words(choice['error'])}{so_far}"
     if end == "error":
-        return end, f"the server broke the reply off with finish_reason {shown(finish)}{so_far}"
+        return end, f"the server ended the reply with finish_reason {shown(finish)}{so_far}"
     if reasoning is not None and is_blank:
         if end == "length":
             return "unclosed_reasoning", f"{_UNCLOSED}: the limit of tokens ended it"
@@ -124,7 +124,7 @@ def _kind(
 
 
 def _words(error: object) -> str:
-    """Return the first words of an error of a server, and its code if there is one."""
+    """Return the first words of an error of a server, and its code, if any."""
     if not isinstance(error, dict) or not error.get("message"):
         words, code = str(error), None
     else:
@@ -134,7 +134,7 @@ def _words(error: object) -> str:
 
 
 def _parts(content: object) -> tuple[str | None, str | None, str | None]:
-    """Read the text of a message, as one or in parts, and the reasoning among the parts."""
+    """Return the text of a message, in one piece or in parts, and the reasoning in the parts."""
     if content is None or isinstance(content, str):
         return content, None, None
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
@@ -152,6 +152,6 @@ def _parts(content: object) -> tuple[str | None, str | None, str | None]:
 
 
 def _count(usage: object, name: str) -> int | None:
-    """Read a token count where the server tells it."""
+    """Return a token count, if the server reports it."""
     value = usage.get(name) if isinstance(usage, dict) else None
     return value if type(value) is int and value >= 0 else None

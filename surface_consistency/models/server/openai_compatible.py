@@ -1,4 +1,4 @@
-"""A runner for any server that speaks the OpenAI protocol."""
+"""A runner for any server with an OpenAI-compatible API."""
 
 import os
 import threading
@@ -27,59 +27,59 @@ _SHOWN: Final = 100
 _COMPLETIONS: Final = "/completions"
 _CHAT: Final = "/chat/completions"
 _ADDRESS_HINT: Final = (
-    "see that it serves this model, that base_url ends where its API begins (often /v1), and "
-    "text_as_chat for servers without plain completions"
+    "check that it serves this model, that base_url ends where its API begins (often /v1), and "
+    "set text_as_chat for servers without plain completions"
 )
 
 
 class OpenAICompatibleRunner(Runner):
-    r"""Asks a server: many requests at once, patient with a busy one, firm with a wrong one.
+    r"""Queries a server with concurrent requests; temporary errors are retried.
 
-    Requests that time out, break off, come back malformed or with a status of 408, 409, 425, 429 or
-    5xx are repeated after a growing wait; a `Retry-After` is honoured by all requests. A prompt
-    that the server refuses (400, 413, 422, or by a content filter) becomes an error of that prompt
-    alone. A wrong key or model, an empty account, a redirection, another model than before, and a
-    server that fails or refuses prompt after prompt end the run; what was answered is kept.
+    Requests that time out, are interrupted, return malformed content or a status of 408, 409, 425,
+    429 or 5xx are repeated after an increasing wait; all requests respect a `Retry-After`. A prompt
+    that the server rejects (400, 413, 422, or by a content filter) becomes an error of that prompt
+    only. The run ends at an invalid key or model, an empty account, a redirection, a change of the
+    model, and if consecutive prompts fail or are rejected; finished answers are kept.
 
-    Reasoning is what stands in the fields `reasoning_content`, `reasoning` and `reasoning_details`,
-    of parts of the content marked as thinking, or between known tags. Replies that a content filter
-    withheld and refusals that the server marks as such are kinds of their own
-    (`Generation.finish_reason`); they are not sent again. A reply that ended otherwise than at a
-    stop or at the limit of tokens is an error, which is sent again on resume; see
+    Reasoning is the content of the fields `reasoning_content`, `reasoning` and `reasoning_details`,
+    of parts of the content marked as thinking, or the text between known tags. Replies withheld by
+    a content filter and refusals marked by the server have their own `Generation.finish_reason` and
+    are not sent again. A reply that ended neither at a stop nor at the token limit is an error,
+    which is sent again on resume; see `schemas.generations.server_end`.
     `schemas.generations.server_end`.
 
     Args:
-        model: Model id, as the server calls it.
-        base_url: Where the API begins, such as "http://localhost:8000/v1"; None takes the
+        model: Model id on the server.
+        base_url: Base address of the API, such as "http://localhost:8000/v1"; None for the
             environment variable OPENAI_BASE_URL.
-        api_key_env: Environment variable that holds the key; without it no key is sent. The key is
-            in no fingerprint, log or message.
-        concurrency: Requests in flight at most.
-        timeout: Seconds that a request may take in all before it is given up and repeated.
-        max_retries: Further attempts after the first.
+        api_key_env: Environment variable of the key; if it is unset, no key is sent. The key does
+            not appear in fingerprints, logs or messages.
+        concurrency: Maximum number of concurrent requests.
+        timeout: Maximum total time of a request in seconds, after which it is repeated.
+        max_retries: Number of further attempts after the first.
         first_wait: Seconds before the first further attempt; doubled each time, with jitter.
-        longest_wait: Longest wait in seconds; a server that asks for a longer one ends the run.
-        max_reply_bytes: Longest reply that is read; a prompt with a longer one is an error.
-        max_refusals: Refusals in the same words that end a run of which no prompt was answered.
-        served_model: Id that every response must carry; None takes that of the first response.
-        text_as_chat: Send plain-text prompts as one user message, for servers that only chat.
-        max_tokens_field: What the server calls the limit of tokens, those of reasoning and answer
-            together; "max_completion_tokens" for some.
+        longest_wait: Maximum wait in seconds; a server that requests a longer one ends the run.
+        max_reply_bytes: Maximum size of a reply; a prompt with a longer one is an error.
+        max_refusals: Number of rejections with the same message that end a run without any answer.
+        served_model: Model id that every response must contain; None for that of the first
+            response.
+        text_as_chat: Send plain-text prompts as one user message, for servers with only chat.
+        max_tokens_field: Name of the field of the token limit, of reasoning and answer together;
+            "max_completion_tokens" for some servers.
         extra_body: Further fields of every request, such as {"top_k": 1}.
 
     Raises:
         MissingDependencyError: If httpx is not installed.
-        ValueError: If an option is out of range or the address is not one.
+        ValueError: If an option is out of range or the address is invalid.
 
     Notes:
-        Servers have one limit of tokens, so reasoning and answer together may take the sum of
-        `max_reasoning_tokens` and `max_new_tokens`. Where `max_reasoning_tokens` is given, stop
-        strings are not sent, since they would end the reasoning, and the answer is cut at them
-        here.
+        Servers have one token limit, so reasoning and answer together may have the sum of
+        `max_reasoning_tokens` and `max_new_tokens`. If `max_reasoning_tokens` is given, stop
+        strings are not sent, since they would end the reasoning; the answer is cut at them here.
         Servers apply stop strings from the first character on, so a model that starts its answer
-        with a newline answers nothing under `stop=("\n",)`; let chat models end on their own.
-        Greedy decoding is asked for as temperature 0; few servers promise equal answers in other
-        batches, which is what the noise floor measures.
+        with a newline returns an empty answer with `stop=("\n",)`; let chat models end by
+        themselves. Greedy decoding is requested as temperature 0; few servers guarantee equal
+        answers in other batches; the test-retest flip rate measures the difference.
     """
 
     name = "openai-compatible"
@@ -107,11 +107,11 @@ class OpenAICompatibleRunner(Runner):
         extra_body: Mapping[str, JsonValue] | None = None,
     ) -> None:
         if not model:
-            raise ValueError("model is empty; give the id under which the server knows it")
+            raise ValueError("model is empty; give the model id on the server")
         if max_refusals < 1:
             raise ValueError(f"max_refusals is at least 1, got {max_refusals}")
         self.max_refusals = max_refusals
-        """Errors in the same words that end a run without answers; see `run_prompts`."""
+        """Number of equal errors that end a run without answers; see `run_prompts`."""
         self._model = model
         self._api_key_env = _variable(api_key_env)
         self._client = WebClient(
@@ -140,25 +140,25 @@ class OpenAICompatibleRunner(Runner):
     def contacts(
         *, base_url: str | None = None, api_key_env: str = "OPENAI_API_KEY", **_: object
     ) -> str:
-        """Describe in a line what a runner with these options contacts.
+        """Describe in one line what a runner with these options contacts.
 
         Args:
             base_url: As for the runner.
             api_key_env: As for the runner.
 
         Returns:
-            Address and environment variable, never the key; see `web.contact`.
+            Address and environment variable, without the key; see `web.contact`.
 
         Raises:
-            ValueError: If the address is not one.
+            ValueError: If the address is invalid.
         """
         is_known = base_url or os.environ.get("OPENAI_BASE_URL")
         return contact(_NAME, _address(base_url) if is_known else "", _variable(api_key_env))
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell model and request settings; never the key or the address, nor how fast is asked.
+        """Return model and request settings, without key, address and concurrency.
 
-        A server may move; what it serves is held to by `served_model`.
+        The address of a server may change; `served_model` ensures that its model does not.
         """
         return {
             "runner": self.name,
@@ -171,13 +171,13 @@ class OpenAICompatibleRunner(Runner):
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
-        """Cut the run into batches that keep the server busy; see `Runner.plan`."""
+        """Divide the run into batches that keep the server busy; see `Runner.plan`."""
         size = self._client.concurrency * _BATCHES_IN_FLIGHT
         for start in range(0, len(prompts), size):
             yield prompts[start : start + size]
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
-        """Ask all prompts of a batch at once, as far as `concurrency` allows.
+        """Send all prompts of a batch at once, limited by `concurrency`.
 
         Args:
             prompts: The batch; ids are unique.
@@ -187,11 +187,11 @@ class OpenAICompatibleRunner(Runner):
             One generation for each prompt, in the order of arrival.
 
         Raises:
-            RunnerError: If the server refuses the key or the model, answers with another model
-                than before, asks for too long a wait, or fails prompt after prompt.
+            RunnerError: If the server rejects the key or the model, responds with another model
+                than before, requests too long a wait, or fails for consecutive prompts.
 
         Warns:
-            SurfaceConsistencyWarning: If replies state no `finish_reason`, or the server counts
+            SurfaceConsistencyWarning: If replies contain no `finish_reason`, or the server counts
                 equal `prompt_tokens` for prompts of different length; once each.
         """
         client = self._ready_client()
@@ -214,35 +214,35 @@ class OpenAICompatibleRunner(Runner):
         if unstated:
             self._warn_once(
                 "finish_reason",
-                f"{len(unstated):,} of {len(prompts):,} replies state no finish_reason; they count "
-                "as complete answers, although an answer that was broken off would look the same",
+                f"{len(unstated):,} of {len(prompts):,} replies contain no finish_reason; they "
+                "count as complete answers, although truncated answers would look the same",
             )
         if is_cut := _cut_context(lengths):
             self._warn_once("prompt_tokens", is_cut)
 
     def _warn_once(self, kind: str, text: str) -> None:
-        """Warn of something in the replies, once per kind."""
+        """Issue a warning about the replies, once per kind."""
         if kind not in self._warned:
             self._warned.add(kind)
             warnings.warn(text, SurfaceConsistencyWarning, stacklevel=3)
 
     def _ready_client(self) -> WebClient:
-        """Give the client the key, which may have been set since the last batch."""
+        """Return the client with the key, which may have been set since the last batch."""
         variable = self._api_key_env
         key = os.environ.get(variable, "").strip()
         if any(not "!" <= character <= "~" for character in key):
-            # No header can hold it, and it would be quoted in an error.
+            # A header cannot contain it, and it would be quoted in an error.
             raise RunnerError(
-                f"the environment variable {variable} holds spaces or characters that no key has; "
-                "set it again"
+                f"the environment variable {variable} contains spaces or characters that keys do "
+                "not have; set it again"
             )
         hint = f"put a key into the environment variable {variable}, which is unset"
         if key:
-            hint = f"see the key in the environment variable {variable}"
+            hint = f"check the key in the environment variable {variable}"
         return replace(self._client, key=key or None, key_hint=hint)
 
     def _request(self, prompt: Prompt, params: GenerationParams) -> Request:
-        """Build the request that asks for one prompt."""
+        """Build the request of one prompt."""
         body: dict[str, JsonValue] = {
             "model": self._model,
             self._max_tokens_field: params.max_tokens,
@@ -263,23 +263,23 @@ class OpenAICompatibleRunner(Runner):
         return Request({**body, **self._extra}, _CHAT)
 
     def _check_model(self, model: object) -> None:
-        """Refuse answers of two models in one run; some servers do not name theirs."""
+        """Raise an error if the model changes in a run; some servers do not return its name."""
         if not isinstance(model, str):
             return
-        with self._checking:  # Long replies are read in a thread of their own.
+        with self._checking:  # Long replies are read in a separate thread.
             self.served_model = before = self.served_model or model
         if model != before:
             raise RunnerError(
-                f"{self._client.url} answers as {shown(model[:_SHOWN])} now and as {shown(before)} "
-                "before; one run has one model: start a new run, and pin the model with "
+                f"{self._client.url} now responds as {shown(model[:_SHOWN])} and before as "
+                f"{shown(before)}; a run has one model: start a new run, and set the model by "
                 "served_model"
             )
 
 
 def _cut_context(lengths: Mapping[int, Sequence[int]]) -> str | None:
-    """Report that the longest prompts have one count of tokens, which is then that of the context.
+    """Return a warning if the longest prompts have equal token counts, probably the context length.
 
-    By chance a few prompts of similar length have the largest count, hence the bounds.
+    A few prompts of similar length can have the largest count by chance, so there are thresholds.
     """
     most = max(lengths, default=0)  # 0 if the server does not count.
     same, n_counted = sorted(lengths.get(most, ())), sum(map(len, lengths.values()))
@@ -293,7 +293,7 @@ def _cut_context(lengths: Mapping[int, Sequence[int]]) -> str | None:
 
 
 def _unanswered(prompt: Prompt, reply: Reply[Generation]) -> Generation:
-    """Make the record of a prompt that was refused or lost."""
+    """Create the record of a prompt that was rejected or lost."""
     error = reply.refusal or ""
     is_filter = is_filtered(reply.refusal_body)
     return Generation(
@@ -305,13 +305,13 @@ def _unanswered(prompt: Prompt, reply: Reply[Generation]) -> Generation:
 
 
 def _cleared(generation: Generation, redactor: Redactor) -> Generation:
-    """Take the key out of texts that were put together from several."""
+    """Remove the key from texts that were joined from several parts."""
     texts = {name: getattr(generation, name) for name in ("text", "reasoning", "error")}
     return generation.model_copy(update={name: redactor.json(text) for name, text in texts.items()})
 
 
 def _finished(generation: Generation, params: GenerationParams) -> Generation:
-    """Separate the reasoning that stands in the text, and cut the answer of a thinking model."""
+    """Separate the reasoning in the text, and cut the answer of a reasoning model."""
     done = separate_reasoning(generation, params)
     if params.max_reasoning_tokens is None or done.text is None:
         return done
@@ -327,20 +327,20 @@ def _variable(name: object) -> str:
 
 
 def _address(base_url: str | None) -> str:
-    """Check an address; credentials belong in the environment, not in a manifest or message."""
+    """Check an address; credentials are not allowed, since manifests and messages contain it."""
     address = base_url or os.environ.get("OPENAI_BASE_URL", "")
     try:
         parts = urlsplit(address)
-    except (AttributeError, TypeError, ValueError):  # From an option that is not a text.
+    except (AttributeError, TypeError, ValueError):  # From an option that is not a string.
         address, parts = str(address), urlsplit("")
     if "@" in address or parts.query or parts.fragment:
         raise ValueError(
-            "base_url must not hold a user, password, query or fragment; put the key into the "
+            "base_url must not contain a user, password, query or fragment; put the key into the "
             "environment variable that api_key_env names"
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
-            "base_url is the http(s) address at which the API begins, such as "
+            "base_url is the http(s) base address of the API, such as "
             "'http://localhost:8000/v1' (`runner_option` base_url=ADDRESS, or OPENAI_BASE_URL); "
             f"got {shown(address)}"
         )

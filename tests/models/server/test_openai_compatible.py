@@ -1,4 +1,4 @@
-"""The runner of servers, against a local server that behaves, and misbehaves, on schedule."""
+"""Tests of the runner of servers with a local server that returns planned replies and errors."""
 
 import gc
 import json
@@ -27,7 +27,7 @@ OK = (200, {"set-cookie": "a=b"}, reply("ok"))
 
 @pytest.fixture
 def serve():
-    """Starts servers; all stop at the end of the test."""
+    """Return a function that starts servers, which are stopped at the end of the test."""
     started = []
 
     def start(script, **options):
@@ -57,7 +57,7 @@ def prompts(n):
 
 
 def runner(server, **options):
-    """A runner that waits little."""
+    """Return a function that creates a runner with short waits."""
     return OpenAICompatibleRunner(
         "m", base_url=server.url, **{"first_wait": 0.01, "timeout": 5.0, **options}
     )
@@ -83,7 +83,7 @@ def test_a_text_is_completed(serve):
     ]
 
 
-def test_messages_go_to_chat(serve):
+def test_messages_are_sent_to_chat(serve):
     server = serve((200, {}, reply("yes", chat=True)))
     turns = (Message(role="system", content="short"), Message(role="user", content="hi"))
     params = GenerationParams(stop=(), temperature=0.5, top_p=0.9, seed=7)
@@ -111,13 +111,13 @@ def test_messages_go_to_chat(serve):
         *((200, {}, b'{"choices": [{"te'), (200, {}, b"<html>gateway</html>")),
         *((200, {}, b"[1, 2]"), (200, {}, b"[" * 100_000), (200, {}, b'{"choices": []}')),
         *((200, {}, b'{"choices": [{"text": 5}]}'), (200, {}, b'{"choices": [{"message": "hi"}]}')),
-        # The limit is that of the whole request, however often a byte comes.
+        # The limit applies to the complete request, even if bytes keep arriving.
         *("close", "half", "hang", "drip"),
     ],
     ids=lambda trouble: str(trouble)[:40],
 )
-def test_passing_trouble_is_asked_again(serve, trouble):
-    """Whatever may pass costs a second request and nothing else."""
+def test_temporary_errors_are_retried(serve, trouble):
+    """A temporary error causes a second request and has no other effect."""
     server = serve(lambda n, body: trouble if n == 0 else OK)
     start = time.monotonic()
 
@@ -131,13 +131,13 @@ def test_passing_trouble_is_asked_again(serve, trouble):
 @pytest.mark.parametrize(
     ("headers", "options", "waits"),
     [
-        # While the server asks for silence nothing is sent.
+        # No request is sent during the wait that the server requests.
         ({"Retry-After": "0.6"}, {}, [0.55, 0.0]),
-        # A Retry-After of nothing does not end the growing waits.
+        # A Retry-After of 0 does not end the growing waits.
         ({"Retry-After": "0"}, {"first_wait": 0.08, "max_retries": 2}, [0.04, 0.08]),
     ],
 )
-def test_waits_of_the_server_and_growing_waits_are_kept(serve, headers, options, waits):
+def test_waits_follow_retry_after_and_grow(serve, headers, options, waits):
     times = []
 
     def script(n, body):
@@ -172,13 +172,13 @@ def two_models(n, body):
             r"elsewhere \(HTTP 308.*give the new address",
         ),
         ((404, {}, b"model not found"), {}, "not served at .*that it serves this model"),
-        (two_models, {"concurrency": 1}, "answers as 'm-1' now and as 'm-0' before"),
-        (MODEL, {"served_model": "m-0301"}, "answers as 'm-0613' now and as 'm-0301' before"),
+        (two_models, {"concurrency": 1}, "now responds as 'm-1' and before as 'm-0'"),
+        (MODEL, {"served_model": "m-0301"}, "now responds as 'm-0613' and before as 'm-0301'"),
         ("close", {"concurrency": 1, "max_retries": 0}, "3 consecutive requests"),
     ],
     ids=["wait", "redirection", "unknown model", "another model", "pinned model", "dead server"],
 )
-def test_what_no_retry_mends_ends_the_run(serve, script, options, message):
+def test_permanent_errors_end_the_run(serve, script, options, message):
     with pytest.raises(RunnerError, match=message):
         answers(serve(script), n=9, **options)
 
@@ -192,7 +192,7 @@ def test_what_no_retry_mends_ends_the_run(serve, script, options, message):
         ("close", {"concurrency": 1, "max_retries": 1}, "gave up after 2 attempts", 4),
     ],
 )
-def test_a_refused_or_lost_prompt_is_an_error_of_its_own(
+def test_a_rejected_or_lost_prompt_is_an_error_of_that_prompt(
     serve, trouble, options, error, n_requests
 ):
     server = serve(lambda n, body: trouble if body["prompt"] == "question 1" else OK)
@@ -204,8 +204,8 @@ def test_a_refused_or_lost_prompt_is_an_error_of_its_own(
     assert len(server.requests) == n_requests
 
 
-def test_what_holds_no_answer_is_of_a_kind_of_its_own(serve):
-    """A refusal or a filtered reply is no answer."""
+def test_replies_without_an_answer_have_their_own_finish_reason(serve):
+    """A refusal or a filtered reply is not an answer."""
     refusal, cut = reply(None, chat=True), reply("It is", finish="content_filter")
     refusal["choices"][0]["message"]["refusal"] = "I cannot say"
     azure = {"error": {"code": "content_filter", "message": "the prompt was filtered"}}
@@ -255,7 +255,7 @@ def test_another_403_ends_the_run(serve, error):
 
 
 def thinking(fields, finish="stop"):
-    """A chat reply whose message has these fields."""
+    """Return a chat reply whose message has these fields."""
     return 200, {}, {"choices": [{"message": fields, "finish_reason": finish}]}
 
 
@@ -282,14 +282,14 @@ DETAILS = [
         ({"content": "<think>Rome? No.</think>Paris"}, "<think>"),
         ({"content": "Rome? No.</think>\n\nParis"}, "</think>"),
         ({"content": PARTS}, "content"),
-        # Cut by the server.
+        # Truncated by the server.
         ({"content": None, "reasoning_content": "Rome? No."}, None),
         ({"content": "", "reasoning": "Rome? No."}, None),
         ({"content": None, "reasoning": None, "reasoning_details": DETAILS}, None),
         ({"content": "<think>Rome? No."}, None),
     ],
 )
-def test_reasoning_is_separated_in_whatever_field_it_stands(serve, fields, source):
+def test_reasoning_is_separated_in_every_supported_field(serve, fields, source):
     said = thinking(fields, "stop" if source else "length")
 
     [answer] = answers(serve(said), text_as_chat=True)
@@ -303,7 +303,7 @@ def test_reasoning_is_separated_in_whatever_field_it_stands(serve, fields, sourc
 
 
 def test_a_stop_string_does_not_end_the_reasoning_of_a_server(serve):
-    """With a limit of its own for the reasoning nothing is sent that would end it."""
+    """With a separate limit of reasoning, stop strings are not sent."""
     server = serve((200, {}, reply("<think>\nRome?\n</think>\n\nParis\nQ: x")))
 
     [answer] = answers(server, params=GenerationParams(max_reasoning_tokens=100))
@@ -313,15 +313,15 @@ def test_a_stop_string_does_not_end_the_reasoning_of_a_server(serve):
 
 
 def logged(made, asked, folder, manifest):
-    """Ask prompts through a run log."""
+    """Send prompts with a run log."""
     manifest = manifest.model_copy(update={"runner": made.fingerprint()})
     log = folder / "generations.jsonl"
     with RunLog.open(log, manifest, manifest_path=folder / "manifest.json") as opened:
         return run_prompts(made, asked, PARAMS, opened, progress=False)
 
 
-def test_a_server_that_refuses_every_prompt_ends_the_run(serve, tmp_path, manifest):
-    """The server's own words and a way on, after a few requests and not after all."""
+def test_a_server_that_rejects_every_prompt_ends_the_run(serve, tmp_path, manifest):
+    """The error quotes the server and has a remedy; it is raised after a few requests."""
     said = {"error": {"message": "max_tokens 15 of request 17 is too large"}}
     server = serve((400, {}, said), latency=0.01)
     made = runner(server, concurrency=2, max_refusals=6)
@@ -330,14 +330,14 @@ def test_a_server_that_refuses_every_prompt_ends_the_run(serve, tmp_path, manife
     with pytest.raises(RunnerError, match=words) as raised:
         logged(made, prompts(300), tmp_path, manifest)
 
-    # The error and its frames are still held, and yet nothing more is asked.
+    # The error and its frames still exist, and no further request is sent.
     time.sleep(0.2)
     assert raised.traceback
     assert len(server.requests) <= 10
 
 
-def test_a_server_that_refuses_some_prompts_is_asked_all(serve, tmp_path, manifest):
-    """Also when the run is taken up again and only the refused ones are left."""
+def test_a_server_that_rejects_some_prompts_receives_all(serve, tmp_path, manifest):
+    """Also if the run is resumed and only the rejected prompts are left."""
 
     def script(n, body):
         too_long = (400, {}, {"error": f"prompt of {n} tokens is too long"})
@@ -353,7 +353,7 @@ def test_a_server_that_refuses_some_prompts_is_asked_all(serve, tmp_path, manife
 
 
 def test_errors_are_sent_again_on_resume_and_refusals_are_not(serve, tmp_path, manifest):
-    """The server is mended between the two starts; answers and refusals stay as they were."""
+    """The server is repaired before the second start; answers and refusals are unchanged."""
     broken = ["stop", "abort", "content_filter", "insufficient_system_resource", "refusal"]
     ends = {f"question {n}": end for n, end in enumerate(broken)}
     server = serve(lambda n, body: (200, {}, reply("Alder", finish=ends[body["prompt"]])))
@@ -382,7 +382,7 @@ STREAM = b'data: {"choices": [{"delta": {"content": "Par"}}]}\n\ndata: [DONE]\n\
         ({"error": {"message": "no credits left", "code": 402}}, r"no credits left \(code 402\)"),
     ],
 )
-def test_what_is_no_reply_is_named(serve, said, message):
+def test_error_describes_an_invalid_reply(serve, said, message):
     [answer] = answers(serve((200, {}, said)), max_retries=0)
 
     assert (answer.text, answer.finish_reason) == (None, "error")
@@ -390,7 +390,7 @@ def test_what_is_no_reply_is_named(serve, said, message):
     assert "line" not in answer.error
 
 
-def test_a_server_that_streams_unless_told_otherwise_answers_with_the_remedy(serve):
+def test_a_server_that_streams_by_default_answers_with_the_remedy(serve):
     server = serve(lambda n, body: OK if body.get("stream") is False else (200, {}, STREAM))
 
     [answer] = answers(server, extra_body={"stream": False}, max_retries=0)
@@ -401,7 +401,7 @@ def test_a_server_that_streams_unless_told_otherwise_answers_with_the_remedy(ser
 def test_replies_without_a_stated_end_are_counted_in_one_warning(serve):
     made = runner(serve((200, {}, reply("ok", finish=None))))
 
-    with pytest.warns(SurfaceConsistencyWarning, match="^3 of 3 replies state no finish_reason"):
+    with pytest.warns(SurfaceConsistencyWarning, match="^3 of 3 replies contain no finish_reason"):
         found = list(made.generate(prompts(3), PARAMS))
     again = list(made.generate(prompts(3), PARAMS))
 
@@ -411,10 +411,10 @@ def test_replies_without_a_stated_end_are_counted_in_one_warning(serve):
 @pytest.mark.parametrize(
     ("n_tokens", "is_cut"),
     [
-        # Ollama cuts what is longer than its context: ollama#17889, #10974.
+        # Ollama truncates prompts longer than its context: ollama#17889, #10974.
         ([20, 512, 512, 512], True),
         ([512, 512, 512, 512], True),
-        # A count of each prompt, none at all, and two prompts of similar length.
+        # One count per prompt, no counts, and two prompts of similar length.
         ([20, 600, 1200, 2400], False),
         *(([None] * 4, False), ([0] * 4, False), ([2400, 600, 1200, 2400], False)),
     ],
@@ -457,7 +457,7 @@ def test_a_hostile_reply_is_an_error_of_its_prompt(serve, headers, data, error):
 
 
 def quoting(text):
-    """Replies that quote a text, by the place where it is."""
+    """Return replies that quote a text, by the position of the text."""
     return {
         "text": reply(f"the key is {text}.", chat=True),
         "finish_reason": reply(None, chat=True, finish=text),
@@ -473,7 +473,7 @@ def quoting(text):
 @pytest.mark.usefixtures("key")
 @pytest.mark.parametrize("quoted", [KEY, KEY.upper(), KEY.replace("-", "%2D")])
 @pytest.mark.parametrize("where", quoting(""))
-def test_the_key_is_taken_out_of_whatever_a_server_sends(serve, caplog, where, quoted):
+def test_the_key_is_removed_from_all_replies_of_a_server(serve, caplog, where, quoted):
     """Neither log nor manifest nor any message contains a form that is redacted."""
     server = serve((400 if where in ("body", "reason") else 200, {}, quoting(quoted)[where]))
     server.reason = quoted if where == "reason" else "X"
@@ -492,8 +492,8 @@ def test_the_key_is_taken_out_of_whatever_a_server_sends(serve, caplog, where, q
 
 
 @pytest.mark.usefixtures("key")
-def test_a_key_in_a_broken_status_line_or_in_pieces_is_taken_out(serve):
-    """What a library says of a reply that is no HTTP quotes it."""
+def test_a_key_in_an_invalid_status_line_or_in_pieces_is_removed(serve):
+    """The error of a library for a reply that is not HTTP quotes the reply."""
     pieces = [{"type": "text", "text": part} for part in (KEY[:4], KEY[4:9], KEY[9:], " Paris")]
     said = [(f"2 {KEY}", {}, b""), thinking({"content": pieces})]
     server = serve(lambda n, body: said[n])
@@ -507,7 +507,7 @@ def test_a_key_in_a_broken_status_line_or_in_pieces_is_taken_out(serve):
 
 @pytest.mark.usefixtures("key")
 @pytest.mark.parametrize("status", [401, 402, 403])
-def test_a_wrong_key_rejects_the_run_without_telling_it(serve, status):
+def test_a_wrong_key_ends_the_run_and_is_not_printed(serve, status):
     server = serve((status, {}, f"no such key: {KEY}".encode()))
 
     with pytest.raises(RunnerError, match=r"<key>.*variable OPENAI_API_KEY") as raised:
@@ -517,17 +517,17 @@ def test_a_wrong_key_rejects_the_run_without_telling_it(serve, status):
     assert KEY not in str(raised.value)
 
 
-def test_a_key_that_no_header_can_hold_is_rejected_without_telling_it(monkeypatch):
+def test_a_key_that_is_invalid_in_a_header_is_rejected_and_not_printed(monkeypatch):
     monkeypatch.setenv("MY_KEY", f"{KEY} \x01 more")
     made = OpenAICompatibleRunner("m", base_url="http://localhost:1/v1", api_key_env="MY_KEY")
 
-    with pytest.raises(RunnerError, match="MY_KEY holds spaces") as raised:
+    with pytest.raises(RunnerError, match="MY_KEY contains spaces") as raised:
         list(made.generate(prompts(1), PARAMS))
 
     assert KEY not in f"{raised.value} {json.dumps(made.fingerprint())}"
 
 
-def test_requests_in_flight_are_bounded(serve):
+def test_the_number_of_concurrent_requests_is_limited(serve):
     server = serve(OK, latency=0.02)
 
     answers(server, n=60, concurrency=8)
@@ -535,8 +535,8 @@ def test_requests_in_flight_are_bounded(serve):
     assert server.most_in_flight == 8
 
 
-def test_a_stopped_run_goes_on_without_asking_twice(serve, tmp_path, manifest):
-    """Answers that came before the server broke are in the log; only the rest is asked again."""
+def test_a_stopped_run_resumes_without_duplicate_requests(serve, tmp_path, manifest):
+    """Answers before the failure of the server are in the log; only the others are sent again."""
     is_mended = []
 
     def script(n, body):
@@ -567,14 +567,14 @@ def test_closing_early_stops_the_requests(serve, caplog):
     asked = len(server.requests)
     time.sleep(0.2)
 
-    # What was on its way when the stream was closed may still arrive.
+    # Requests that were sent before the stream was closed may still arrive.
     assert len(server.requests) <= asked + 2 < 20
     assert threading.active_count() == before
     gc.collect()
     assert caplog.text == ""
 
 
-def test_an_error_gives_up_what_other_workers_wait_for(serve):
+def test_an_error_cancels_the_waits_of_other_workers(serve):
     server = serve(lambda n, body: (401, {}, b"no") if n == 3 else "hang")
     before = threading.active_count()
     start = time.monotonic()
@@ -594,7 +594,7 @@ def test_an_error_gives_up_what_other_workers_wait_for(serve):
             for url in ("", "localhost:8000", "ftp://host/v1", "http:///v1")
         ),
         *(
-            ({"base_url": f"{start}host/v1{end}"}, "base_url must not hold")
+            ({"base_url": f"{start}host/v1{end}"}, "base_url must not contain")
             for start in ("http://u:sk-1@", "u:sk-1@", "http://")
             for end in (("?key=sk-1", "#sk-1") if start == "http://" else ("",))
         ),
@@ -603,7 +603,7 @@ def test_an_error_gives_up_what_other_workers_wait_for(serve):
         ({"model": ""}, "model is empty"),
     ],
 )
-def test_options_that_mean_nothing_are_refused_without_telling_a_secret(options, message):
+def test_invalid_options_raise_an_error_without_a_secret(options, message):
     with pytest.raises(ValueError, match=message) as raised:
         OpenAICompatibleRunner(**{"model": "m", "base_url": "http://localhost/v1", **options})
 
@@ -649,7 +649,7 @@ def test_waits_grow_to_their_limit():
         ({"api_key_env": None}, "api_key_env must be the name"),
     ],
 )
-def test_options_of_another_type_are_named(options, message):
+def test_error_names_options_of_another_type(options, message):
     with pytest.raises(ValueError, match=message):
         OpenAICompatibleRunner.contacts(**options)
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""Single replies of servers: which ends are answers, which are refusals, and which are errors."""
+"""Tests of single replies of servers: answers, refusals and errors by their ends."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from surface_consistency.schemas.generations import server_end
 
 
 def read(content, finish, *, message=None, **choice):
-    """The generation that is read of a chat reply."""
+    """Return the generation of a chat reply."""
     text = {"content": content, **(message or {})}
     reply = {"choices": [{"message": text, "finish_reason": finish, **choice}]}
     return read_reply(Prompt(id="p", text="x"), reply)
@@ -77,7 +77,7 @@ def test_an_answer_whose_end_is_not_stated_is_an_answer(finish):
 def test_an_error_of_a_choice_is_quoted(stated, words, finish):
     answer = read("The ans", finish, error=stated)
 
-    expected = f"the server states an error: {words}: it had written 'The ans'"
+    expected = f"the server reports an error: {words}: it had written 'The ans'"
     assert (answer.finish_reason, answer.error) == ("error", expected)
     whole = {"choices": [{"text": "The ans", "finish_reason": finish}], "error": stated}
     assert read_reply(Prompt(id="p", text="x"), whole) == answer
@@ -106,19 +106,19 @@ def test_a_filter_is_a_refusal_wherever_it_is_stated():
         assert (answer.finish_reason, answer.error[:-16]) == expected
 
 
-def test_an_error_in_place_of_choices_is_quoted():
+def test_an_error_instead_of_choices_is_quoted():
     for reply in (
         *({"error": {"message": "no credits"}}, {"choices": [], "error": "no credits"}),
         *({"object": "error", "message": "no credits"}, {"detail": "no credits"}),
     ):
-        with pytest.raises(ValueError, match=r"^the server states an error: no credits$"):
+        with pytest.raises(ValueError, match=r"^the server reports an error: no credits$"):
             read_reply(Prompt(id="p", text="x"), reply)
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 @pytest.mark.parametrize("content", [None, "", " \n"])
-def test_an_answer_in_the_field_of_the_reasoning_is_named(field, content):
-    """vllm#17349 and #19839: the parser of the reasoning takes the whole answer."""
+def test_error_describes_an_answer_in_the_field_of_the_reasoning(field, content):
+    """vllm#17349 and #19839: the parser of the reasoning returns the complete answer."""
     answer = read(content, "stop", message={field: "Alderby it is"})
 
     assert (answer.text, answer.finish_reason) == (None, "error")

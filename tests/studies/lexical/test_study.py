@@ -142,7 +142,7 @@ def test_scores_of_other_options_are_refused_and_one_without_a_probability_decid
     none = ScoredText(request_id="0", token_ids=(5,), log_probabilities=(None,))
 
     for n in (1, 3):
-        with pytest.raises(DataError, match=rf"'q1' holds log-probabilities of {n} .* offers 2"):
+        with pytest.raises(DataError, match=rf"'q1' contains log-probabilities of {n} .* has 2"):
             judged(*[one] * n)
     assert pd.isna(judged(none, one)["correct"])
     assert judged(none, one)["reason"] == "no log-probability of an option"
@@ -167,7 +167,7 @@ def test_tasks_come_from_subfolders(tmp_path):
 
 @pytest.mark.parametrize(
     ("contexts", "match"),
-    [(("a",), "a text for each option, got 1 for 2 options"), (("a", "a"), "none of them twice")],
+    [(("a",), "one text per option, got 1 for 2 options"), (("a", "a"), "no option twice")],
 )
 def test_contexts_stand_before_each_option_and_belong_to_the_key(contexts, match):
     prompt = Prompt(id="p", text="x", contexts=("a", "b"), options=(" c", " c"))

@@ -134,7 +134,7 @@ def linking_targets(*values):
 @pytest.mark.parametrize("values", [(-1.0,) * 3, (-1.0,) * 5])
 def test_answers_with_scores_of_other_options_raise_an_error(values):
     """Three of four words must not be compared as if they were all."""
-    with pytest.raises(DataError, match=r"'q1' holds log-probabilities of . options, .* offers 4"):
+    with pytest.raises(DataError, match=r"'q1' contains log-probabilities of . options, .* has 4"):
         LinkingJudge({}).judge(linking_targets(*values))
 
 

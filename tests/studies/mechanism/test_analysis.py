@@ -279,7 +279,7 @@ def other_weights(run):
             *({}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
         ),
         (None, {"spans": "judge"}, ValueError, "`spans=judge` needs `judge_model`"),
-        (None, {"device_map": "auto"}, ValueError, "`device` is one place for the whole model"),
+        (None, {"device_map": "auto"}, ValueError, "`device` puts the whole model on one"),
         (None, {"model": ("a", "b")}, ValueError, "`model` names 2 models for 1 runs"),
     ],
     ids=["server", "weights", "predictions", "judge", "devices", "models"],

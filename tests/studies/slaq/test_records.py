@@ -35,7 +35,7 @@ def verdict(**changes):
         ),
         (topic, {"owner": "t-2"}, "must have the id 't-1/1'"),
         *(
-            (verdict, fields, "exactly when `correct` is None")
+            (verdict, fields, "exactly if `correct` is None")
             for fields in [
                 {"correct": None},
                 {"reason": "refused"},

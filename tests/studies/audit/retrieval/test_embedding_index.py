@@ -169,7 +169,7 @@ def test_build_index_rejects_invalid_options_and_encoders(facts, table_encoder, 
         build_index(facts, Growing(), block_size=1)
     with pytest.raises(RunnerError, match="the index cannot be written"):
         build_index(facts, table_encoder(), cache_dir=tmp_path / "file" / "index")
-    with pytest.raises(RunnerError, match=r"one vector a text, shape \(5, dimension\)"):
+    with pytest.raises(RunnerError, match=r"one vector per text, shape \(5, dimension\)"):
         build_index(facts, type("Flat", (table_encoder,), {"encode": lambda *_: [1.0]})())
 
 
