@@ -15,7 +15,7 @@ from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics import paired_by
+from surface_consistency.metrics import contrasts_by, paired_by
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.files import write_csv
 from surface_consistency.runs.folder import RunFolder
@@ -73,10 +73,34 @@ def run_demo(
         source=RedirectQASource(source="sample"),
     )
     counts = count_names(sentences, {name for _, name in exposures})
-    table = exposure_table(score_run(folder), exposures, counts)
+    outcomes = score_run(folder)
+    table = exposure_table(outcomes, exposures, counts)
     folder.highlights.mkdir(exist_ok=True)
+    contrasts = _contrasts(outcomes, exposures)
+    write_csv(folder.highlights / "flip_rates_by_planted_exposure.csv", contrasts)
     write_csv(folder.highlights / "consistency_by_planted_exposure.csv", table)
     return folder, table
+
+
+def _labels(outcomes: pd.DataFrame, exposures: Mapping[tuple[str, str], Exposure]) -> list[str]:
+    """Return the exposure of the redirect of each pair, or "fact held out"."""
+    keys = zip(outcomes["item"], outcomes["first_surface"], strict=True)
+    seconds = zip(outcomes["item"], outcomes["second_surface"], strict=True)
+    return [
+        "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
+        for canonical, redirect in zip(keys, seconds, strict=True)
+    ]
+
+
+def _contrasts(
+    outcomes: pd.DataFrame, exposures: Mapping[tuple[str, str], Exposure]
+) -> pd.DataFrame:
+    """Compare the flip rates of redirects by exposure, on the facts that were taught."""
+    frame = outcomes.assign(exposure=_labels(outcomes, exposures))
+    frame = frame[frame["exposure"] != "fact held out"]
+    table = contrasts_by(frame, between="exposure", cluster="subject_id")
+    shown = ["a", "b", "n_a", "n_b", "n_clusters", "difference", "difference_low"]
+    return table[[*shown, "difference_high", "p_value_holm"]]
 
 
 def exposure_table(
@@ -95,12 +119,7 @@ def exposure_table(
         first_accuracy, second_accuracy, consistency with its bounds, flip_rate. Facts that were
         held out under all their names stand in a row of their own, "fact held out".
     """
-    keys = list(zip(outcomes["item"], outcomes["first_surface"], strict=True))
-    seconds = list(zip(outcomes["item"], outcomes["second_surface"], strict=True))
-    labels = [
-        "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
-        for canonical, redirect in zip(keys, seconds, strict=True)
-    ]
+    labels = _labels(outcomes, exposures)
     with warnings.catch_warnings():
         # Facts that were held out have no right canonical answer to condition on.
         warnings.simplefilter("ignore", UndefinedMetricWarning)

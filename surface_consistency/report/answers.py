@@ -75,7 +75,7 @@ def answers_view(block: Answers, *, n_models: int, unique: Callable[[str], str])
         if len(values) > 1:
             title = name.replace("_", " ")
             filters.append((name, title, [(numbers[name, value], value) for value in values]))
-    names = dict(zip(_VERDICTS, (*block.cells, "not judged"), strict=True))
+    names = dict(zip(_VERDICTS, (*block.cells, "not scored"), strict=True))
     present = {answer.cell for answer in answers}
     n_all = sum(block.n_pairs.values())
     shown = f"{len(answers):,} of {n_all:,} pairs" + (

@@ -18,6 +18,9 @@ class Finding:
     sentence: Sequence[Part]
     """The finding, with its numbers."""
 
+    definition: str = ""
+    """What the page counts, in one line below the finding; none by default."""
+
     summary: Sequence[Part]
     """What stands beside it: accuracies, the noise floor, what the flips lean to."""
 
@@ -125,7 +128,7 @@ class ForestPlot:
     clusters: str = "facts"
     """What the column at the right counts."""
 
-    certain: str = "flips lean to one side (Holm)"
+    certain: str = "flips are asymmetric (Holm)"
     """What a filled marker says; "" where markers say nothing."""
 
     margin: float | None = None

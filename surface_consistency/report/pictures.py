@@ -178,8 +178,10 @@ def _column_heads(name: str, cells: Sequence[layout.Rectangle]) -> Iterator[Word
     """Yield how often the first condition is right, and wrong, over the parts of a square."""
     name = name if len(name) <= 18 else f"{name[:17]}…"
     left = cells[0].share + cells[1].share
-    second = min(max(_SIDE * cells[0].width, 7.4 * text_width(f"{name} right") + 14), _SIDE - 20.0)
-    for x, word, part in ((0.0, "right", left), (second, "wrong", 1 - left)):
+    second = min(
+        max(_SIDE * cells[0].width, 7.4 * text_width(f"{name} correct") + 14), _SIDE - 20.0
+    )
+    for x, word, part in ((0.0, "correct", left), (second, "incorrect", 1 - left)):
         yield Words(x=x, y=14, text=f"{name} {word}")
         yield Words(x=x, y=31, css="t-ink", text=f"{format_number(part)}\u00a0%")
 
@@ -585,8 +587,8 @@ def flow_scene(block: page.AlluvialPlot) -> Scene:
                 share = value_text(value)
                 if not is_right:
                     part = n / sum(block.counts.values())
-                    share = f"0 right, {share}" if part == 1 else f"{format_number(part)}\u00a0%"
-                big = f"{n:,} {'right' if is_right else 'wrong'}"
+                    share = f"0 correct, {share}" if part == 1 else f"{format_number(part)}\u00a0%"
+                big = f"{n:,} {'correct' if is_right else 'incorrect'}"
                 level = max(begin + 16, (begin + y) / 2 - 2, free)
                 is_thin = is_right and y - begin < 40
                 beside = (x + _THICK + 13 + 9.6 * len(big), level)
@@ -605,7 +607,7 @@ def flow_scene(block: page.AlluvialPlot) -> Scene:
         for state in range(n_states - 1)
         for path in _calm_first(paths)
     ]  # fmt: skip
-    alt = "; ".join(f"{name} {value_text(value)} right" for name, _, value in block.states)
+    alt = "; ".join(f"{name} {value_text(value)} correct" for name, _, value in block.states)
     return Scene(
         width=800, height=_FLOW_TOP + _FLOW_HEIGHT + 12, marks=[*ribbons, *boxes, *heads, *labels],
         alt=f"{block.title}: {alt}",

@@ -25,7 +25,8 @@ _ROUNDING: Final = 1e-12
 """A number below it is the rounding error of 0."""
 TERMINAL: Final = 80
 """Width of a terminal, in characters."""
-_VERDICTS = {True: "right", False: "wrong", None: "not judged"}
+VERDICT_NAMES: Final = {True: "correct", False: "incorrect", None: "not scored"}
+"""Names of correctness labels, 1, 0 and missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -420,7 +421,7 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
         return "/".join(format_number(count, "count") for count in counts), ""
     value = row[column.key]
     if column.kind == "verdict":
-        return _VERDICTS[None if is_missing(value) else bool(value)], ""
+        return VERDICT_NAMES[None if is_missing(value) else bool(value)], ""
     if column.kind != "label":
         low, high = (None if name is None else row[name] for name in (column.low, column.high))
         text, after = format_number(value, column.kind), format_interval(low, high, column.kind)

@@ -254,7 +254,7 @@ def difference(
         quantity: What differs, such as "accuracy of gpt2".
         first: Name of the first condition or model.
         second: Name of the second.
-        how: How a name follows the verb, such as "with the {}".
+        how: How a name follows the verb, such as "with the {}"; with “{}”, names are quoted.
         p: Column of the p-value; None if the interval is the test.
         correction: Method by which that p-value is corrected, such as "Holm"; none by default.
         kind: How the difference is formatted.
@@ -274,8 +274,9 @@ def difference(
     """
     p_value = None if p is None else row.get(p)
     sign = direction(row, name, p_value, confidence=confidence)
+    names = [f"“{one}”" if "“{}”" in how else one for one in (first, second)]
     if sign is None:
-        what = f"a difference in {quantity} between {first} and {second}"
+        what = f"a difference in {quantity} between {' and '.join(names)}"
         return not_inferred(row, what, name, unit=unit, clusters=clusters)
     tests = _tests(row, p_value, correction, confidence)
     counts = size(row, unit, clusters, name)
@@ -301,7 +302,7 @@ def difference(
         ]
     return [
         record,
-        f"The {quantity} does not differ significantly between {first} and {second} (difference ",
+        f"The {quantity} does not differ significantly between {' and '.join(names)} (difference ",
         Value(value=float(row[name]), kind=kind),
         f", {_interval(row, name, kind, confidence)}{tests}{counts}; "
         f"{detectable(row, name, kind=kind, confidence=confidence, reach=reach)}).",

@@ -635,7 +635,7 @@ class ComparisonReport:
             return []
         lost = f"lost of {row['reference']} correct"
         return [
-            ("same verdict", numbers.interval_value(row, "consistency"), ""),
+            ("same label", numbers.interval_value(row, "consistency"), ""),
             (lost, numbers.interval_value(row, "lost_of_known"), ""),
             ("kappa", numbers.interval_value(row, "kappa", kind="number"), ""),
         ]
@@ -694,9 +694,9 @@ def cell_names(reference: str, model: str) -> tuple[str, str, str, str]:
         model: The other model.
 
     Returns:
-        Both right, the reference only, the model only, neither.
+        Both correct, the reference only, the model only, neither.
     """
-    return ("both right", f"{reference} only", f"{model} only", "neither")
+    return ("both correct", f"{reference} only correct", f"{model} only correct", "neither correct")
 
 
 def first_rows(table: Table, most: int) -> Table:

@@ -113,7 +113,12 @@ def import_verdicts(
     compared = Design(
         **{"title": "Verdicts", "question": _QUESTION} | design,
         conditions=(first, second),
-        cells=("both", f"{first} only", f"{second} only", "neither"),
+        cells=(
+            "both correct",
+            f"{first} only correct",
+            f"{second} only correct",
+            "neither correct",
+        ),
         groupings={f"by_{name}": (name,) for name in by},
     )
     record = Verdicts.of(compared, list(map(str, frame))).records.outcome

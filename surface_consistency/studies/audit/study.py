@@ -146,7 +146,7 @@ class AuditStudy(Study):
         citation=bibtex("surface_consistency.studies.audit"),
         question="the same fact with the database whole, the fact deleted, and retrieval off",
         conditions=("DEL-ON", "DEL-OFF"),
-        cells=("right both times", "retrieval only", "parameters only", "neither"),
+        cells=("correct both times", "retrieval only", "parameters only", "neither"),
         clusters={"base_fact": "facts", "item": "fact-topology pairs"},
         stratum="state",
         kind="state",

@@ -99,9 +99,9 @@ class FormsStudy(Study):
         question="the same item in any number of forms: wordings, names, languages, prompts",
         conditions=("reference form", "other form"),
         cells=(
-            "right in both",
-            "right in the reference only",
-            "right in the other only",
+            "correct in both",
+            "correct in the reference only",
+            "correct in the other only",
             "neither",
         ),
         clusters={"cluster": "clusters", "item": "items"},

@@ -136,7 +136,7 @@ class LexicalStudy(Study):
         question="whether a model solves a benchmark alike when nouns and verbs give way to "
         "synonyms",
         conditions=("original", "other words"),
-        cells=("right in both", "right in the original only", "in other words only", "neither"),
+        cells=("correct in both", "correct in the original only", "in other words only", "neither"),
         clusters={"context": "contexts", "item": "instances"},
         facet="task",
         paper_prompts="the paper prints those of the judge alone (appendix A.3), which "

@@ -169,8 +169,8 @@ class LinkingStudy(Study):
         question="whether a model affirms that two names are of one entity, in both orders",
         conditions=("redirect first", "title first"),
         cells=(
-            "right both times",
-            "right with the redirect first only",
+            "correct both times",
+            "correct with the redirect first only",
             "title first only",
             "neither",
         ),

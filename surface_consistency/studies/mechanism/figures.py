@@ -43,7 +43,7 @@ def _similarity_dots(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[
     for feature, title in FEATURES.items():
         rows = shown[shown["feature"] == feature].to_dict("records")
         short = "IoU" if feature == "iou" else title
-        for kind, name in (("aligned", "both right"), ("misaligned", "one right")):
+        for kind, name in (("aligned", "both correct"), ("misaligned", "one correct")):
             means.append((f"{short}, {name}", 0, [_dot(row, kind, place) for row in rows]))
         differences.append((title, 0, [_dot(row, "difference", place) for row in rows]))
     if shown.empty:

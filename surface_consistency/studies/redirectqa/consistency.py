@@ -73,6 +73,38 @@ def _titles(report: Report) -> dict[str, str]:
     return {"all": "All redirects", **labels["type"], **labels["category"]}
 
 
+def planted_finding(
+    report: Report, tables: Tables
+) -> tuple[list[say.Sentence], list[say.Sentence]]:
+    """Begin with the contrast that the demo planted, if all runs are of its model.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+
+    Returns:
+        The finding, and the summary, as of any paired study.
+    """
+    finding, summary = paired.paired_finding(report, tables)
+    ends = ("frequent ones", "redirects absent from the training text")
+    planted = [
+        say.difference(
+            row | {"n": row["n_a"] + row["n_b"]},
+            "difference",
+            f"flip rate of {run.label}",
+            *ends,
+            p="p_value_holm",
+            correction="Holm",
+            **report.words,
+        )
+        for run in report.runs
+        if (frame := run.highlights.get("flip rates by planted exposure")) is not None
+        for row in frame.to_dict("records")
+        if (row["a"], row["b"]) == ("absent", "frequent")
+    ]
+    return (planted, [*finding, *summary]) if planted else (finding, summary)
+
+
 def consistency_section(report: Report, tables: Tables) -> Section | None:
     """Show the consistency given the verdict on the title: the main result of the paper."""
     frame = tables["consistency"].frame
@@ -82,7 +114,7 @@ def consistency_section(report: Report, tables: Tables) -> Section | None:
         quantity = f"consistency of {of}"
         lead.append(say.rate(row, "consistency", quantity, **report.words))
     blocks: list[Block] = [*_charts(report, frame), tables["consistency"]]
-    title = "Consistency given the verdict on the title"
+    title = "Consistency given the correctness of the title"
     return paired.section("consistency", title, blocks, lead=say.paragraph(lead))
 
 
@@ -104,6 +136,6 @@ def _charts(report: Report, frame: pd.DataFrame) -> Iterator[ForestPlot]:
                 yield ForestPlot(
                     name=f"consistency-{title.split()[-1]}{'' if is_one else f'-{template}'}",
                     title=f"Consistency {title}{'' if is_one else f', {template}'}",
-                    axis="redirects with the verdict of the title, %",
+                    axis="redirects with the same label as the title, %",
                     rows=rows, clusters=report.clusters, certain="",
                 )  # fmt: skip
