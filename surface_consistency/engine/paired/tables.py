@@ -473,13 +473,19 @@ def table_of_runs(
         if is_known and name in floats
         else Column(
             key=str(name),
-            title=str(name)[:1].upper() + str(name)[1:].replace("_", " "),
+            title=_heading(str(name)),
             kind=kinds.get(frame[name].dtype.kind, "label"),
         )
         for name in frame.columns
         if not (is_known and name in bounds)
     ]
     return describe(frame, caption, columns, cluster_column=None)
+
+
+def _heading(name: str) -> str:
+    """Make a heading of the name of a column that the catalogue does not describe."""
+    words = name.removeprefix("n_").replace("_", " ")
+    return words if len(words) == 1 else words[:1].upper() + words[1:]
 
 
 def with_detectable(

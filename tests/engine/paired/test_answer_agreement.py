@@ -106,7 +106,7 @@ def test_the_page_leads_with_accuracy_where_hardly_anything_is_right():
     assert "flip" not in sentence
     page, _ = report_of(run([(True, False)] * 20 + [(True, True)] * 20, [("a", "b")] * 40))
     assert told(page.finding.sentence).startswith(
-        "The flip rate of m between title and redirect is 50.0 % (95 % CI "
+        "The flip rate of m between “title” and “redirect” is 50.0 % (95 % CI "
     )
 
 

@@ -204,8 +204,8 @@ def test_the_finding_names_the_panel_that_it_is_of():
 
     both, one = (sentence_text(page_of([run]).finding.sentence) for run in runs)
 
-    assert "of m between title and redirect (template: original) is " in both
-    assert "of m between title and redirect is " in one
+    assert "of m between “title” and “redirect” (template: original) is " in both
+    assert "of m between “title” and “redirect” is " in one
 
 
 @pytest.mark.parametrize("label", ["500", "0500", "1e3", "nan"])
