@@ -73,8 +73,8 @@ class Claim:
     """
 
     kind: Literal["difference", "rate", "equivalence", "count", "test", "none"]
-    """Kind of the result: a difference, an estimate, equivalence, a number of things, the p-value of
-    a test; or that nothing can be inferred."""
+    """Kind of the result: a difference, an estimate, equivalence, a number of things, the p-value
+    of a test; or that nothing can be inferred."""
 
     quantity: str
     """The estimated quantity, such as "accuracy of gpt2"."""

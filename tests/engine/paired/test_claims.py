@@ -68,8 +68,8 @@ def test_effects_are_claimed_with_their_direction():
 
         finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
         assert re.match(
-            r"The flip rate between “plain” and “capitals” is [\d.]+\spoints higher for ada than for "
-            r"bob \(95 % CI ",
+            r"The flip rate between “plain” and “capitals” is [\d.]+\spoints higher for ada than "
+            r"for bob \(95 % CI ",
             finding,
         )
         assert re.search(
@@ -83,7 +83,8 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
     row = tables["contrasts"].frame.set_index("rate").loc["flip_rate"]
     finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
     assert finding.startswith(
-        "The flip rate between “plain” and “capitals” does not differ significantly between bob and ada"
+        "The flip rate between “plain” and “capitals” does not differ significantly between "
+        "bob and ada"
     )
     width = 100 * (row["difference_high"] - row["difference_low"])
     told = re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)
@@ -111,8 +112,8 @@ def test_numbers_without_an_interval_are_not_quoted():
 
     assert tables["overall"].frame["flip_rate_low"].isna().all()
     assert sentence_text(page.finding.sentence) == (
-        "The flip rate of m between “plain” and “capitals” cannot be inferred: 40 pairs in 1 fact are "
-        "too few (effective number of clusters 1, minimum 4)."
+        "The flip rate of m between “plain” and “capitals” cannot be inferred: 40 pairs in 1 fact "
+        "are too few (effective number of clusters 1, minimum 4)."
     )
     assert not re.search(r"\d", sentence_text(page.finding.summary))
     [square] = page.sections[0].blocks[0].squares
