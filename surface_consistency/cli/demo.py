@@ -19,6 +19,7 @@ from surface_consistency.metrics import contrasts_by, paired_by
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.files import write_csv
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.redirectqa.consistency import PLANTED
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings, RedirectQASource
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.redirectqa.toy_model import (
@@ -76,8 +77,14 @@ def run_demo(
     outcomes = score_run(folder)
     table = exposure_table(outcomes, exposures, counts)
     folder.highlights.mkdir(exist_ok=True)
-    contrasts = _contrasts(outcomes, exposures)
-    write_csv(folder.highlights / "flip_rates_by_planted_exposure.csv", contrasts)
+    # Facts that were held out cannot flip.
+    labelled = outcomes.assign(exposure=_labels(outcomes, exposures))
+    taught = labelled[labelled["exposure"] != "fact held out"]
+    contrasts = contrasts_by(taught, between="exposure", cluster="subject_id")
+    contrasts["n"] = contrasts["n_a"] + contrasts["n_b"]
+    shown = ["a", "b", "n", "n_clusters", "difference", "difference_low", "difference_high"]
+    path = folder.highlights / f"{PLANTED.replace(' ', '_')}.csv"
+    write_csv(path, contrasts[[*shown, "p_value_holm"]])
     write_csv(folder.highlights / "consistency_by_planted_exposure.csv", table)
     return folder, table
 
@@ -90,17 +97,6 @@ def _labels(outcomes: pd.DataFrame, exposures: Mapping[tuple[str, str], Exposure
         "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
         for canonical, redirect in zip(keys, seconds, strict=True)
     ]
-
-
-def _contrasts(
-    outcomes: pd.DataFrame, exposures: Mapping[tuple[str, str], Exposure]
-) -> pd.DataFrame:
-    """Compare the flip rates of redirects by exposure, on the facts that were taught."""
-    frame = outcomes.assign(exposure=_labels(outcomes, exposures))
-    frame = frame[frame["exposure"] != "fact held out"]
-    table = contrasts_by(frame, between="exposure", cluster="subject_id")
-    shown = ["a", "b", "n_a", "n_b", "n_clusters", "difference", "difference_low"]
-    return table[[*shown, "difference_high", "p_value_holm"]]
 
 
 def exposure_table(

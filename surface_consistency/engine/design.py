@@ -58,12 +58,7 @@ class Design(Record):
     conditions: tuple[str, str] = ("first", "second")
     """What the two conditions are called on the page."""
 
-    cells: tuple[str, str, str, str] = (
-        "both correct",
-        "first only correct",
-        "second only correct",
-        "neither correct",
-    )
+    cells: tuple[str, str, str, str] = ("both correct", "first only", "second only", "neither")
     """What the cells of the square are called."""
 
     clusters: Mapping[str, str] = Field(default={"item": "facts"}, min_length=1)

@@ -178,9 +178,8 @@ def _column_heads(name: str, cells: Sequence[layout.Rectangle]) -> Iterator[Word
     """Yield the proportions correct and incorrect under the first condition, above the parts."""
     name = name if len(name) <= 18 else f"{name[:17]}…"
     left = cells[0].share + cells[1].share
-    second = min(
-        max(_SIDE * cells[0].width, 7.4 * text_width(f"{name} correct") + 14), _SIDE - 20.0
-    )
+    room = 7.4 * text_width(f"{name} correct") + 14
+    second = min(max(_SIDE * cells[0].width, room), _SIDE - 20.0)
     for x, word, part in ((0.0, "correct", left), (second, "incorrect", 1 - left)):
         yield Words(x=x, y=14, text=f"{name} {word}")
         yield Words(x=x, y=31, css="t-ink", text=f"{format_number(part)}\u00a0%")

@@ -110,15 +110,11 @@ def import_verdicts(
     _refuse_groups(frame, by)
     if frame.empty:
         raise DataError(f"{origin} holds no pair, so there is no page to write")
+    only = "{} only correct".format
     compared = Design(
         **{"title": "Verdicts", "question": _QUESTION} | design,
         conditions=(first, second),
-        cells=(
-            "both correct",
-            f"{first} only correct",
-            f"{second} only correct",
-            "neither correct",
-        ),
+        cells=("both correct", only(first), only(second), "neither correct"),
         groupings={f"by_{name}": (name,) for name in by},
     )
     record = Verdicts.of(compared, list(map(str, frame))).records.outcome

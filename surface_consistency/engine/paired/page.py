@@ -919,12 +919,9 @@ class PageSpec:
         design, labels = report.design, report.labels
         finding, summary = self.finding(report, tables)
         item = design.clusters.get("item", "items").removesuffix("s")
-        (definition,) = TEXTS.paragraphs(
-            "definition",
-            item="item" if item == "item" else f"item ({item})",
-            first=design.conditions[0],
-            second=design.conditions[1],
-        )
+        item = "item" if item == "item" else f"item ({item})"
+        names = dict(zip(("first", "second"), design.conditions, strict=True))
+        (definition,) = TEXTS.paragraphs("definition", item=item, **names)
         named = ", ".join(labels) if len(labels) <= 3 else f"{len(labels)} runs"
         sections = [make(report, tables) for make in self.sections]
         checks = [check for make in self.checks for check in make(report, tables)]

@@ -468,24 +468,15 @@ def table_of_runs(
     floats = [str(name) for name in frame.columns if frame[name].dtype.kind == "f"]
     bounds = {name for name in floats if {re.sub("_(low|high)$", "", name)} & {*floats} - {name}}
     is_known = all(name in COLUMNS for name in floats if name not in bounds)
-    columns = [
-        str(name)
-        if is_known and name in floats
-        else Column(
-            key=str(name),
-            title=_heading(str(name)),
-            kind=kinds.get(frame[name].dtype.kind, "label"),
-        )
-        for name in frame.columns
-        if not (is_known and name in bounds)
-    ]
+    columns: list[str | Column] = []
+    for name in map(str, frame.columns):
+        title, kind = name.removeprefix("n_").replace("_", " "), kinds.get(frame[name].dtype.kind)
+        if not (is_known and name in floats):
+            title = title[:1].upper() + title[1:] if title != "n" else title
+            columns.append(Column(key=name, title=title, kind=kind or "label"))
+        elif name not in bounds:
+            columns.append(name)
     return describe(frame, caption, columns, cluster_column=None)
-
-
-def _heading(name: str) -> str:
-    """Make a heading of the name of a column that the catalogue does not describe."""
-    words = name.removeprefix("n_").replace("_", " ")
-    return words if len(words) == 1 else words[:1].upper() + words[1:]
 
 
 def with_detectable(

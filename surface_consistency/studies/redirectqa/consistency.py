@@ -4,7 +4,7 @@ Figure 2 of RedirectQA (arXiv 2604.21882), and table 2 of the Japanese paper.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -19,6 +19,9 @@ from surface_consistency.tables.table import Table
 
 TEXTS: Final = Texts("surface_consistency.studies.redirectqa")
 """Captions, notes and checks of the study and of its analysis."""
+
+PLANTED: Final = "flip rates by planted exposure"
+"""Title of the highlight with the contrasts of the demo."""
 
 _GIVEN: Final = {"correct": "title correct", "incorrect": "title incorrect"}
 _CELLS: Final = {"correct": ("both", "first_only"), "incorrect": ("second_only", "neither")}
@@ -73,10 +76,8 @@ def _titles(report: Report) -> dict[str, str]:
     return {"all": "All redirects", **labels["type"], **labels["category"]}
 
 
-def planted_finding(
-    report: Report, tables: Tables
-) -> tuple[list[say.Sentence], list[say.Sentence]]:
-    """Begin with the contrast that the demo planted, if all runs are of its model.
+def finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
+    """Begin with the contrast that the demo planted, if a run is of its model.
 
     Args:
         report: The runs.
@@ -85,24 +86,16 @@ def planted_finding(
     Returns:
         The finding, and the summary, as of any paired study.
     """
-    finding, summary = paired.paired_finding(report, tables)
+    usual, summary = paired.paired_finding(report, tables)
     ends = ("frequent ones", "redirects absent from the training text")
+    options: dict[str, Any] = {"p": "p_value_holm", "correction": "Holm", **report.words}
     planted = [
-        say.difference(
-            row | {"n": row["n_a"] + row["n_b"]},
-            "difference",
-            f"flip rate of {run.label}",
-            *ends,
-            p="p_value_holm",
-            correction="Holm",
-            **report.words,
-        )
+        say.difference(row, "difference", f"flip rate of {run.label}", *ends, **options)
         for run in report.runs
-        if (frame := run.highlights.get("flip rates by planted exposure")) is not None
-        for row in frame.to_dict("records")
+        for row in run.highlights.get(PLANTED, pd.DataFrame()).to_dict("records")
         if (row["a"], row["b"]) == ("absent", "frequent")
     ]
-    return (planted, [*finding, *summary]) if planted else (finding, summary)
+    return (planted, [*usual, *summary]) if planted else (usual, summary)
 
 
 def consistency_section(report: Report, tables: Tables) -> Section | None:

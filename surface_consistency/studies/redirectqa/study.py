@@ -113,7 +113,7 @@ def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 _PAGE: Final = PageSpec(
     tables=(consistency.consistency_tables,),
-    finding=consistency.planted_finding,
+    finding=consistency.finding,
     sections=(
         PAIRED_SECTIONS[0],
         consistency.consistency_section,
