@@ -262,7 +262,7 @@ FLIPS = page(1, has_all=False).sections[1]
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ([FLIPS, FLIPS], r"anchor 'flips' of section .* is taken; .* unique"),
+        ([FLIPS, FLIPS], r"anchor 'flips' of section .* is in use; .* unique"),
         ([Section(anchor="checks", title="T")], "anchor 'checks' .* not one of finding, checks"),
         ([Section(anchor="made", title="T")], "anchor 'made' .* not one of finding, checks"),
         ([Section(anchor="two words", title="T")], "must be a letter followed by"),

@@ -130,7 +130,7 @@ def test_flow_is_true_to_counts():
     ribbons = [mark.css for mark in scene.marks if isinstance(mark, Stroke)]
     assert set(ribbons) == {"ribbon r-first_only", "ribbon r-neither"}
     assert len(ribbons) == 2 * 3
-    with pytest.raises(ValueError, match="the flow 'states' must have two states or more and one"):
+    with pytest.raises(ValueError, match="the plot 'states' must have two states or more and one"):
         flow_scene(replace(flow(), counts={(True,): 5}))
 
 
