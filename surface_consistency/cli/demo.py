@@ -15,10 +15,11 @@ from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics import paired_by
+from surface_consistency.metrics import contrasts_by, paired_by
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.files import write_csv
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.redirectqa.consistency import PLANTED
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings, RedirectQASource
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.redirectqa.toy_model import (
@@ -73,10 +74,29 @@ def run_demo(
         source=RedirectQASource(source="sample"),
     )
     counts = count_names(sentences, {name for _, name in exposures})
-    table = exposure_table(score_run(folder), exposures, counts)
+    outcomes = score_run(folder)
+    table = exposure_table(outcomes, exposures, counts)
     folder.highlights.mkdir(exist_ok=True)
+    # Facts that were held out cannot flip.
+    labelled = outcomes.assign(exposure=_labels(outcomes, exposures))
+    taught = labelled[labelled["exposure"] != "fact held out"]
+    contrasts = contrasts_by(taught, between="exposure", cluster="subject_id")
+    contrasts["n"] = contrasts["n_a"] + contrasts["n_b"]
+    shown = ["a", "b", "n", "n_clusters", "difference", "difference_low", "difference_high"]
+    path = folder.highlights / f"{PLANTED.replace(' ', '_')}.csv"
+    write_csv(path, contrasts[[*shown, "p_value_holm"]])
     write_csv(folder.highlights / "consistency_by_planted_exposure.csv", table)
     return folder, table
+
+
+def _labels(outcomes: pd.DataFrame, exposures: Mapping[tuple[str, str], Exposure]) -> list[str]:
+    """Return the exposure of the redirect of each pair, or "fact held out"."""
+    keys = zip(outcomes["item"], outcomes["first_surface"], strict=True)
+    seconds = zip(outcomes["item"], outcomes["second_surface"], strict=True)
+    return [
+        "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
+        for canonical, redirect in zip(keys, seconds, strict=True)
+    ]
 
 
 def exposure_table(
@@ -95,12 +115,7 @@ def exposure_table(
         first_accuracy, second_accuracy, consistency with its bounds, flip_rate. Facts that were
         held out under all their names stand in a row of their own, "fact held out".
     """
-    keys = list(zip(outcomes["item"], outcomes["first_surface"], strict=True))
-    seconds = list(zip(outcomes["item"], outcomes["second_surface"], strict=True))
-    labels = [
-        "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
-        for canonical, redirect in zip(keys, seconds, strict=True)
-    ]
+    labels = _labels(outcomes, exposures)
     with warnings.catch_warnings():
         # Facts that were held out have no right canonical answer to condition on.
         warnings.simplefilter("ignore", UndefinedMetricWarning)

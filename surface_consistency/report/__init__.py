@@ -1,4 +1,4 @@
-"""Finished runs as tables, figures and one HTML page."""
+"""HTML page, figures and tables of finished runs."""
 
 import lazy_loader
 

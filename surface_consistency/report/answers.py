@@ -1,4 +1,4 @@
-"""Rows of the answers browser: what was asked, both answers, and why they were judged so."""
+"""Rows of the answers browser: question, both answers, and the reason of each label."""
 
 import math
 import re
@@ -22,15 +22,15 @@ _VERDICTS: Final = {
 
 
 def shown_answers(block: Answers, n_models: int) -> list[Answer]:
-    """Choose the answers that stand on a page, so that it stays small.
+    """Choose the answers that are shown on a page, so that its file remains small.
 
     Args:
-        block: All answers that were handed over.
-        n_models: Models of the page.
+        block: All answers.
+        n_models: Number of models of the page.
 
     Returns:
-        At most 500 a model, and less on pages of many models or of long answers. Every cell of a
-        model is thinned by the same factor, from its end, so that shares of cells hold.
+        At most 500 answers per model, and fewer on pages of many models or of long answers. Each
+        cell of a model is cut to the same fraction, so that the proportions of cells are kept.
     """
     groups: dict[tuple[int, str], list[Answer]] = defaultdict(list)
     sizes: dict[int, int] = defaultdict(int)
@@ -59,11 +59,11 @@ def answers_view(block: Answers, *, n_models: int, unique: Callable[[str], str])
 
     Args:
         block: The answers.
-        n_models: Models of the page.
+        n_models: Number of models of the page.
         unique: Makes an id that the page does not have yet.
 
     Returns:
-        What the template sets.
+        The values of the template.
     """
     answers = shown_answers(block, n_models)
     numbers: dict[tuple[str, str], int] = {}
@@ -75,7 +75,7 @@ def answers_view(block: Answers, *, n_models: int, unique: Callable[[str], str])
         if len(values) > 1:
             title = name.replace("_", " ")
             filters.append((name, title, [(numbers[name, value], value) for value in values]))
-    names = dict(zip(_VERDICTS, (*block.cells, "not judged"), strict=True))
+    names = dict(zip(_VERDICTS, (*block.cells, "not scored"), strict=True))
     present = {answer.cell for answer in answers}
     n_all = sum(block.n_pairs.values())
     shown = f"{len(answers):,} of {n_all:,} pairs" + (
@@ -98,7 +98,7 @@ def _row(
     numbers: dict[tuple[str, str], int],
     unique: Callable[[str], str],
 ) -> dict[str, Any]:
-    """View of one pair."""
+    """Make the view of one pair."""
     label_ids = [
         numbers[name, label] for name in block.filters for label in answer.labels.get(name, ())
     ]
@@ -115,7 +115,7 @@ def _row(
 
 
 def _side(answer: Answer, block: Answers, place: int) -> dict[str, Any]:
-    """View of one of both answers."""
+    """Make the view of one of the two answers."""
     is_right = _VERDICTS[answer.cell][place]
     n, why = len(answer.accepted), ""
     if is_right is False and n:
@@ -130,7 +130,7 @@ def _side(answer: Answer, block: Answers, place: int) -> dict[str, Any]:
 
 
 def _split(text: str, part: str) -> list[tuple[str, bool]]:
-    """Divide a text at the first occurrence of a part, which is marked."""
+    """Split a text at the first occurrence of a part, which is marked."""
     begin, end = (find_text(text, part) if part else None) or (0, 0)
     pieces = [(text[:begin], False), (text[begin:end], True), (text[end:], False)]
     return [piece for piece in pieces if piece[0]]
@@ -141,11 +141,11 @@ def find_text(text: str, part: str) -> tuple[int, int] | None:
 
     Args:
         text: The text.
-        part: What to find, such as the name that the question asks about.
+        part: The part, such as the name in a question.
 
     Returns:
-        Where its first occurrence as whole words begins and ends, or its first as part of words;
-        None when there is none.
+        Start and end of its first occurrence as whole words, else of its first as part of words;
+        None if it does not occur.
 
     Examples:
         >>> find_text("It is the UNITED-KINGDOM.", "United Kingdom")

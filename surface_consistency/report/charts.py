@@ -1,4 +1,4 @@
-"""Views of the pictures of a page: what its templates need beyond the block, in their units."""
+"""Views of the figures of a page: the values, in drawing units, that its templates need."""
 
 import functools
 import math
@@ -26,31 +26,29 @@ _MOST_SQUARES: Final = 4
 
 
 def check_model(index: int | None, models: Sequence[str]) -> None:
-    """Refuse an index that no model has.
+    """Check that an index is that of a model.
 
     Args:
-        index: The index; None where models do not matter.
+        index: The index; None if a mark does not belong to a model.
         models: Labels of the models of the page.
 
     Raises:
-        ValueError: If no model has it.
+        ValueError: If no model has the index.
     """
     if index is not None and not 0 <= index < len(models):
-        raise ValueError(
-            f"model index {index} is not that of one of the {len(models)} models of the page"
-        )
+        raise ValueError(f"model index {index} is out of range; the page has {len(models)} models")
 
 
 def squares_view(block: MosaicPlots, models: Sequence[str], *, is_linked: bool) -> View:
-    """Make the view of squares: large ones with labels, small ones from five on.
+    """Make the view of squares: large with labels, or small if there are five or more.
 
     Args:
         block: The squares.
         models: Labels of the models of the page.
-        is_linked: Whether there are answers that the cells lead to.
+        is_linked: Whether cells link to the answers.
 
     Returns:
-        What the template sets.
+        The values of the template.
     """
     is_small = block.size == "small" or len(block.squares) > _MOST_SQUARES
     views = []
@@ -79,14 +77,14 @@ def squares_view(block: MosaicPlots, models: Sequence[str], *, is_linked: bool) 
 
 
 def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
-    """Make the view of a chart of dots, or of a heat map of rates from four models on.
+    """Make the view of a chart of dots, or of a heat map of rates for four or more models.
 
     Args:
         block: The chart.
         models: Labels of the models of the page.
 
     Returns:
-        What the template sets.
+        The values of the template.
     """
     rows, n_hidden = dot_rows(block)
     scale = dots_scale(block)
@@ -103,7 +101,7 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
         and f"Paler groups have fewer than {FEW_CLUSTERS} {counted}.",
         n_hidden == 1 and f"1 group of {few} is in the table only.",
         n_hidden > 1 and f"{n_hidden} groups of {few} are in the table only.",
-        is_cut and not is_heat and "An arrow marks what runs off the scale.",
+        is_cut and not is_heat and "An arrow marks an interval that exceeds the scale.",
         block.note,
     )
     names = {index: f" {models[index]}" for index in sorted(block.noise)}
@@ -124,7 +122,7 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
 
 
 def _heat_cells(marks: Iterable[Interval], shown: Sequence[int], top: float) -> Iterator[View]:
-    """Yield the views of the cells of a heat map."""
+    """Yield the view of each cell of a heat map."""
     by_model = {mark.dot.model: mark for mark in marks}
     for index in shown:
         if (mark := by_model.get(index)) is None:
@@ -147,7 +145,7 @@ def lines_view(block: Lines, models: Sequence[str]) -> View:
         models: Labels of the models of the page.
 
     Returns:
-        What the template sets.
+        The values of the template.
     """
     for series in block.series:
         check_model(series.model, models)
@@ -171,7 +169,7 @@ def bars_view(block: StackedBars, models: Sequence[str]) -> View:
         models: Labels of the models of the page.
 
     Returns:
-        What the template sets.
+        The values of the template.
     """
     for _, model, _ in block.rows:
         check_model(model, models)
@@ -179,22 +177,22 @@ def bars_view(block: StackedBars, models: Sequence[str]) -> View:
 
 
 def heat_map_view(block: Heatmap) -> View:
-    """Make the view of a heat map; its cells hold numbers where there are few columns.
+    """Make the view of a heat map; cells contain numbers if there are few columns.
 
     Args:
         block: The heat map.
 
     Returns:
-        What the template sets, and the figure draws: the panels with a view of each cell, and
-        `top`, the greatest size of a number, whose sixths are the steps of colour.
+        The values of the template and of the figure: the panels with a view of each cell, and
+        `top`, the largest absolute number. Six steps of colour divide the range up to `top`.
 
     Raises:
-        ValueError: If a row has another number of cells than there are columns.
+        ValueError: If the number of cells of a row is not the number of columns.
     """
     if any(len(row) != len(block.columns) for _, rows in block.panels for _, row in rows):
         raise ValueError(
-            f"each row of the heat map {block.title!r} must have a share for each of its "
-            f"{len(block.columns)} columns, NaN where there is none"
+            f"each row of the heat map {block.title!r} must have one number per column "
+            f"({len(block.columns)} columns), NaN if it is undefined"
         )
     sizes = [abs(v) for _, rows in block.panels for _, row in rows for v in row if math.isfinite(v)]
     top = max(sizes, default=0.0)
@@ -207,7 +205,7 @@ def heat_map_view(block: Heatmap) -> View:
 
 
 def _heat_map_cell(value: float, *, top: float, is_wide: bool) -> View:
-    """View of one cell."""
+    """Make the view of one cell."""
     if not math.isfinite(value):
         return {"css": "soft", "text": "" if is_wide else "·", "alt": "not defined"}
     text = format_number(value)
@@ -221,5 +219,5 @@ def _heat_step(value: float, top: float) -> int:
 
 
 def _joined(parts: Iterable[object]) -> str:
-    """Join the texts that are there."""
+    """Join the texts that are not empty."""
     return " ".join(str(part) for part in parts if part)

@@ -1,4 +1,4 @@
-"""Colours of pages and figures: agreement is calm, flips saturated, models marker and hue."""
+"""Colours of pages and figures: pale for agreement, saturated for flips, one hue per model."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -33,27 +33,27 @@ _ROLES: Final = {
 """Colours by role, in the light and in the dark scheme."""
 
 LIGHT: Final[Mapping[str, str]] = {role: colours[0] for role, colours in _ROLES.items()}
-"""The light scheme by role; printed pages and figures take it too."""
+"""The light scheme by role, also of printed pages and figures."""
 
 DARK: Final[Mapping[str, str]] = {role: colours[1] for role, colours in _ROLES.items()}
 """The dark scheme by role."""
 
 MARKERS: Final = ("circle", "diamond", "square", "triangle")
-"""Shapes of the models, which repeat their hues."""
+"""Marker shapes of the models, in addition to their hues."""
 
 MODEL_COLOURS: Final = 4
-"""Hues of models; from the fifth model on they come again with another shape."""
+"""Number of hues; from the fifth model on, hues repeat with another shape."""
 
 
 def model_style(index: int) -> tuple[int, str]:
-    """Choose hue and shape of a model.
+    """Choose the hue and the shape of a model.
 
     Args:
         index: Index of the model on its page, at least 0.
 
     Returns:
-        Index of the hue, below `MODEL_COLOURS`, and one of `MARKERS`; sixteen models differ in one
-        of the two, then they repeat.
+        Index of the hue, below `MODEL_COLOURS`, and one of `MARKERS`. The pairs repeat after
+        sixteen models.
 
     Examples:
         >>> model_style(1), model_style(5)
@@ -64,14 +64,14 @@ def model_style(index: int) -> tuple[int, str]:
 
 
 def heat_colours(colours: Mapping[str, str]) -> dict[str, str]:
-    """Mix the steps of a heat map from the page to the colours of flips.
+    """Mix the colours of a heat map, from the colour of the page to those of flips.
 
     Args:
         colours: The scheme.
 
     Returns:
-        "heat-0", which is the page, to "heat-5", the colour of first-only pairs; and "cold-0" to
-        "cold-5", that of second-only pairs, for shares below nothing.
+        "heat-0", the colour of the page, to "heat-5", towards that of first-only pairs; and
+        "cold-0" to "cold-5", towards that of second-only pairs, for negative numbers.
     """
     page, first, second = (
         [int(colours[name][place : place + 2], 16) for place in (1, 3, 5)]

@@ -34,9 +34,9 @@ def write_estimates(
         table: The table, with a column `n_clusters`.
         names: Names of its rows.
         main: The estimate of the figure, with its bounds.
-        unit: What its column `n` counts, in the plural.
-        sentences: The finding, then what else is reported.
-        claims: Records of what the sentences report.
+        unit: Unit of its column `n`, in the plural.
+        sentences: The finding, then further sentences.
+        claims: Records of the numbers that the sentences report.
 
     Returns:
         The page.

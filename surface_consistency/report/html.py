@@ -51,11 +51,11 @@ _LEVELS: Final = {"warning": "look here", "ok": "fine"}
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page as one HTML file, whole or not at all.
+    """Write a page as one HTML file, atomically.
 
     Args:
-        page: What it holds.
-        path: The file; its folder must exist. An older file of that name is replaced.
+        page: The content.
+        path: The file; its folder must exist. An existing file is replaced.
 
     Returns:
         The file.
@@ -70,22 +70,22 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
 
 
 def render_page(page: Page) -> str:
-    """Set a page as HTML.
+    """Render a page as HTML.
 
-    The file fetches nothing: style, script and pictures stand in it, and its content security
-    policy allows no others. Whatever a model wrote is text, never markup.
+    The file loads nothing: it contains style, script and pictures, and its content security
+    policy allows no others. Answers of models are escaped, so that they are never markup.
 
     Args:
-        page: What it holds. At most 500 answers a model are embedded, fewer on pages of many models
-            or of very long answers; the page says how many.
+        page: The content. At most 500 answers per model are embedded, fewer on pages of many models
+            or of very long answers; the page reports how many.
 
     Returns:
         The document; equal pages give equal text.
 
     Raises:
-        ValueError: If two sections have one anchor, or the anchor of a part that every page has, or
-            an anchor that no address can hold; if a block refers to a model that the page does not
-            have, or its counts are impossible.
+        ValueError: If two sections have the same anchor, an anchor is that of a part that every
+            page has or cannot be part of an address, a block refers to a model that the page does
+            not have, or counts are impossible.
     """
     _check_anchors(page)
     views = _Views(page)
@@ -128,7 +128,7 @@ def render_page(page: Page) -> str:
 
 
 class _Views:
-    """Makes the views of the blocks of one page, and ids that stand once on it."""
+    """Makes the views of the blocks of one page, and ids that are unique on it."""
 
     def __init__(self, page: Page) -> None:
         self.models = page.models
@@ -154,7 +154,7 @@ class _Views:
         return name
 
     def section(self, section: Section) -> charts.View:
-        """Gather the blocks of a section; those that are switched stand in one group."""
+        """Make the view of a section; blocks that are switched are in one group."""
         groups: list[charts.View] = []
         for kind, blocks in groupby(section.blocks, key=lambda block: type(block).__name__):
             panes = [self.block(block) for block in blocks]
@@ -170,7 +170,7 @@ class _Views:
         return own | {"groups": groups, "heading": self.unique(f"{section.anchor}-title")}
 
     def block(self, block: Block) -> charts.View:
-        """View of one block."""
+        """Make the view of one block."""
         match block:
             case MosaicPlots():
                 return charts.squares_view(block, self.models, is_linked=bool(self.browser))
@@ -200,7 +200,7 @@ class _Views:
 
 
 def _side_by_side(panes: Sequence[charts.View]) -> list[charts.View]:
-    """Put large squares of the same cells that follow each other into one row."""
+    """Merge successive large squares with the same cells into one row."""
     rows: list[charts.View] = []
     for pane in panes:
         last = rows[-1] if rows else {}
@@ -217,7 +217,7 @@ def _side_by_side(panes: Sequence[charts.View]) -> list[charts.View]:
 
 
 def _check_anchors(page: Page) -> None:
-    """Refuse anchors that stand twice or cannot be part of an address."""
+    """Check that anchors are unique and can be part of an address."""
     seen = set(_OWN_ANCHORS)
     for section in page.sections:
         if not re.fullmatch(r"[A-Za-z][\w.-]*", section.anchor):
@@ -227,14 +227,14 @@ def _check_anchors(page: Page) -> None:
             )
         if section.anchor in seen:
             raise ValueError(
-                f"the anchor {section.anchor!r} of section {section.title!r} is taken; anchors "
-                f"must be unique on the page and none of {', '.join(_OWN_ANCHORS)}"
+                f"the anchor {section.anchor!r} of section {section.title!r} is in use; anchors "
+                f"must be unique on the page and not one of {', '.join(_OWN_ANCHORS)}"
             )
         seen.add(section.anchor)
 
 
 def _claims(page: Page) -> str:
-    """Write the records of what the sentences of a page report as JSON, by their place on it."""
+    """Write the records of the sentences of a page as JSON, with their place on it."""
     places: list[tuple[str, Sequence[Part]]] = [
         ("finding", page.finding.sentence),
         ("summary", page.finding.summary),
@@ -249,7 +249,7 @@ def _claims(page: Page) -> str:
 
 
 def _trust(checks: Sequence[Check]) -> list[tuple[str, str, int, int]]:
-    """Gather the strip below the finding: level, title, how often, place of the first."""
+    """Group the checks below the finding: level, title, number, place of the first."""
     strip: dict[tuple[str, str], list[int]] = {}
     for place, check in enumerate(checks, 1):
         strip.setdefault((check.level, check.title), []).append(place)
@@ -257,7 +257,7 @@ def _trust(checks: Sequence[Check]) -> list[tuple[str, str, int, int]]:
 
 
 def _digest(text: str) -> str:
-    """Name an inline element in a content security policy."""
+    """Return the hash of an inline element for a content security policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 

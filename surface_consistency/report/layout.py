@@ -1,4 +1,4 @@
-"""Positions of the parts of a picture, in shares of its size."""
+"""Positions of the parts of a figure, as fractions of its size."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,21 +19,21 @@ FEW_POINTS: Final = 5
 
 _NORMAL_95 = 1.959963984540054
 _NARROWEST: Final = 1e-12
-"""A span below it is none: what is left is rounding."""
+"""A shorter span is a rounding error and is treated as 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rectangle:
-    """A cell of the square, in shares of its sides."""
+    """A cell of the square, in fractions of the side."""
 
     cell: CellName
     """The cell."""
 
     count: int
-    """Its pairs."""
+    """Its number of pairs."""
 
     share: float
-    """Its share of all pairs, which is its area; NaN when there is none."""
+    """Its proportion of all pairs, which is its area; NaN without pairs."""
 
     x: float
     """Left edge, from the left."""
@@ -49,7 +49,7 @@ class Rectangle:
 
 
 def square_cells(square: MosaicPlot) -> tuple[Rectangle, Rectangle, Rectangle, Rectangle]:
-    """Lay out the contingency table true to area.
+    """Lay out a contingency table with areas proportional to counts.
 
     The width of the left part is the accuracy under the first condition; the height of each upper
     part is the accuracy under the second condition, given the first.
@@ -58,7 +58,7 @@ def square_cells(square: MosaicPlot) -> tuple[Rectangle, Rectangle, Rectangle, R
         square: The counts.
 
     Returns:
-        The cells in the order of `CELLS`. An empty cell has no area; without any pair no cell has.
+        The cells in the order of `CELLS`. An empty cell has area 0, as have all without pairs.
 
     Raises:
         ValueError: If a count is negative.
@@ -99,37 +99,37 @@ class Scale:
     """A scale with round ticks."""
 
     low: float
-    """Value at its beginning."""
+    """Value at its start."""
 
     high: float
     """Value at its end."""
 
     ticks: tuple[float, ...]
-    """Values that are marked."""
+    """Values with a tick."""
 
     def share(self, value: float) -> float:
-        """Tell where a value stands; values beyond the ends stand at them.
+        """Return the position of a value; values outside are placed at the nearest end.
 
         Args:
             value: The value.
 
         Returns:
-            Its place in [0, 1].
+            Its position in [0, 1].
         """
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
 def nice_scale(low: float, high: float, *, n_ticks: int = 8, stretch: bool = True) -> Scale:
-    """Make a scale of round ticks.
+    """Make a scale with round ticks.
 
     Args:
-        low: Least value.
-        high: Largest value.
-        n_ticks: The most steps between ticks.
-        stretch: Whether the scale ends at a tick; otherwise at the values.
+        low: Minimum.
+        high: Maximum.
+        n_ticks: Maximum number of steps between ticks.
+        stretch: Whether the scale ends at ticks; otherwise it ends at the values.
 
     Returns:
-        The scale; where both values are equal it has some width all the same.
+        The scale; its width is positive also if both values are equal.
     """
     if not high - low > _NARROWEST:
         low, high = min(low, 0.0), max(low, low + 0.1)
@@ -146,10 +146,10 @@ def nice_scale(low: float, high: float, *, n_ticks: int = 8, stretch: bool = Tru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """One dot as it is drawn."""
+    """One dot with the interval that is drawn."""
 
     dot: Dot
-    """What it shows."""
+    """The dot."""
 
     low: float
     """Lower end of its line."""
@@ -158,27 +158,26 @@ class Interval:
     """Upper end of its line."""
 
     is_faded: bool
-    """Whether it stands on few clusters."""
+    """Whether it has few clusters."""
 
     is_wilson: bool
-    """Whether a rate of 0 or 1 has an interval of no width, as resamples give, or none, so that its
-    line is Wilson's interval over clusters, dashed."""
+    """Whether the interval of a rate of 0 or 1 has no width, or is missing, so that Wilson's
+    interval over clusters is drawn instead, dashed."""
 
 
 DotRow = tuple[str, int, list[Interval]]
-"""One group as it is drawn: label, level (0 for heads, 1 for what belongs to them), a mark a
-model."""
+"""One group: label, level (0 for heads, 1 for their members), and the marks, one per model."""
 
 
 def dot_rows(block: ForestPlot) -> tuple[list[DotRow], int]:
-    """Choose what is drawn of a chart of dots.
+    """Choose the groups of a chart of dots that are drawn.
 
     Args:
         block: The chart.
 
     Returns:
-        The groups on enough clusters, with their heads, which may have no dots; and the number of
-        groups on too few.
+        The groups with enough clusters, with their heads, which may have no dots; and the number of
+        groups with too few.
     """
     rows = [
         (label, level, [_mark(dot) for dot in dots if _is_drawn(dot)])
@@ -193,12 +192,12 @@ def dot_rows(block: ForestPlot) -> tuple[list[DotRow], int]:
 
 
 def _is_drawn(dot: Dot) -> bool:
-    """Tell whether a dot stands on enough clusters, and anywhere."""
+    """Return whether a dot has enough clusters and a value."""
     return dot.n_clusters >= LEAST_CLUSTERS and not math.isnan(dot.value.value)
 
 
 def _mark(dot: Dot) -> Interval:
-    """Decide how a dot is drawn."""
+    """Choose the interval and the style of a dot."""
     value, low, high = dot.value.value, dot.value.low, dot.value.high
     low = value if low is None or math.isnan(low) else low
     high = value if high is None or math.isnan(high) else high
@@ -213,13 +212,13 @@ def _mark(dot: Dot) -> Interval:
 
 
 def dots_scale(block: ForestPlot) -> Scale:
-    """Choose the scale that all groups of a chart share.
+    """Choose the common scale of all groups of a chart.
 
     Args:
         block: The chart.
 
     Returns:
-        A scale that ends where the intervals of groups on enough clusters and the noise floor end.
+        A scale that contains the intervals of groups with enough clusters, and the noise floor.
     """
     if block.ticks:
         return Scale(low=block.ticks[0], high=block.ticks[-1], ticks=tuple(block.ticks))
@@ -242,7 +241,7 @@ def lines_scales(block: Lines) -> tuple[Scale, Scale]:
         block: The chart.
 
     Returns:
-        The horizontal and the vertical scale. Rates that pass a half have the whole scale to 1.
+        The horizontal and the vertical scale. If rates exceed 0.5, the scale ends at 1.
     """
     xs = [point.x for series in block.series for point in series.points]
     xs += [x for x, *_ in block.band]
@@ -267,7 +266,7 @@ def lines_scales(block: Lines) -> tuple[Scale, Scale]:
 
 
 def _ends(value: Value) -> Iterator[float]:
-    """Yield the number and its bounds, as far as they are there."""
+    """Yield the number and its bounds, except for missing ones."""
     for end in (value.value, value.low, value.high):
         if end is not None and not math.isnan(end):
             yield end
@@ -280,7 +279,7 @@ def bars_cells(counts: Sequence[int]) -> list[tuple[float, float]]:
         counts: Counts of its parts.
 
     Returns:
-        Beginning and length of each part in [0, 1]; zero lengths for a bar of nothing.
+        Start and length of each part in [0, 1]; all lengths are 0 if all counts are 0.
     """
     n = sum(counts)
     begin, cells = 0.0, []

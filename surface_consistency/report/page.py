@@ -1,6 +1,6 @@
-"""What a report page holds, as plain values: studies fill them, `html` renders them.
+"""Content of a report page as plain records, which studies fill and `html` renders.
 
-Numbers stand here as fractions with their intervals; whoever sets a block multiplies and rounds.
+Rates and differences are fractions with their intervals; rendering converts and rounds them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,20 @@ from surface_consistency.tables.table import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The first thing on the page: what a paper could quote."""
+    """The first part of a page: the main result, in a form that a paper can quote."""
 
     sentence: Sequence[Part]
     """The finding, with its numbers."""
 
+    definition: str = ""
+    """Definition of the counts, in one line below the finding; none by default."""
+
     summary: Sequence[Part]
-    """What stands beside it: accuracies, the noise floor, what the flips lean to."""
+    """Further results below it: accuracies, the noise floor, the asymmetry of flips."""
 
     warning: str = ""
-    """What forbids quoting it, such as a sample or a toy model; set in red; none by default."""
+    """Why it must not be quoted, such as a sample or a toy model; shown in red; none by
+    default."""
 
     facts: Sequence[tuple[str, str]] = ()
     """Facts about the run, name and value: data, pairs, rule, date, version."""
@@ -30,51 +34,51 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MosaicPlot:
-    """The contingency table of one model, drawn true to area."""
+    """The contingency table of one model, with areas proportional to counts."""
 
     title: str
-    """What it is of: the model, or the group."""
+    """Name of the model or the group."""
 
     model: int | None
-    """Index of the model, which has a marker and a hue; None where models do not matter."""
+    """Index of the model, which determines marker and hue; None if it is not of one model."""
 
     both: int
-    """Pairs right under both conditions."""
+    """Number of pairs correct under both conditions."""
 
     first_only: int
-    """Pairs right under the first condition only."""
+    """Number of pairs correct under the first condition only."""
 
     second_only: int
-    """Pairs right under the second condition only."""
+    """Number of pairs correct under the second condition only."""
 
     neither: int
-    """Pairs wrong under both conditions."""
+    """Number of pairs incorrect under both conditions."""
 
     facts: Sequence[tuple[str, Value, str]] = ()
     """Lines below it: name, number, and a remark such as the test that was used."""
 
     filters: Mapping[str, str] = field(default_factory=dict)
-    """What its cells select among the answers besides the cell, such as {"model": "gpt2"}."""
+    """Further filters of the answers that a cell links to, such as {"model": "gpt2"}."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MosaicPlots:
-    """One square a model or group, side by side."""
+    """Squares side by side, one per model or group."""
 
     squares: Sequence[MosaicPlot]
     """The squares."""
 
     conditions: tuple[str, str]
-    """What the conditions are called, such as ("title", "redirect")."""
+    """Names of the conditions, such as ("title", "redirect")."""
 
     cells: tuple[str, str, str, str]
-    """What the cells are called: both, first only, second only, neither."""
+    """Names of the cells: both, first only, second only, neither."""
 
     size: Literal["figure", "small"] = "figure"
-    """Large, or as small multiples."""
+    """Large figures, or small multiples."""
 
     note: Sequence[Part] = ()
-    """What follows below them, such as the contrast of two models."""
+    """Paragraph below them, such as the contrast of two models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,19 +92,20 @@ class Dot:
     """The rate with its interval."""
 
     n: int
-    """Pairs."""
+    """Number of pairs."""
 
     n_clusters: int
-    """Facts, or topics: below 10 it is faded, below 4 left to the table."""
+    """Number of clusters: below `FEW_CLUSTERS` it is faded, below `LEAST_CLUSTERS` it is only in
+    the table."""
 
     unit: str = "pairs"
     """What `n` counts, in the plural."""
 
     is_certain: bool = False
-    """Whether its test shows it after correction for many groups: a filled marker."""
+    """Whether its test is significant after correction for several groups: a filled marker."""
 
     is_above_noise: bool = False
-    """Whether the rate is above that of identical prompts, by a test of the difference."""
+    """Whether the rate is significantly above that of identical prompts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,35 +116,35 @@ class ForestPlot:
     """Short name, for files and anchors."""
 
     title: str
-    """What it shows."""
+    """Title."""
 
     axis: str
-    """What the scale measures, with its unit, such as "flip rate, %"."""
+    """Label of the scale with its unit, such as "flip rate, %"."""
 
     rows: Sequence[tuple[str, int, Sequence[Dot]]]
-    """Groups from top to bottom: label, level (0 for heads, 1 for what belongs to them), dots."""
+    """Groups from top to bottom: label, level (0 for heads, 1 for their members), dots."""
 
     noise: Mapping[int, float] = field(default_factory=dict)
-    """Upper bound of the noise floor by model index; models without one are left out."""
+    """Upper bound of the noise floor by model index; models without one are omitted."""
 
     clusters: str = "facts"
-    """What the column at the right counts."""
+    """Name of the clusters, whose number is in the column on the right."""
 
-    certain: str = "flips lean to one side (Holm)"
-    """What a filled marker says; "" where markers say nothing."""
+    certain: str = "flips are asymmetric (Holm)"
+    """Meaning of a filled marker; "" if filling has no meaning."""
 
     margin: float | None = None
-    """Difference to either side of 0 that counts as none: a grey band; None for none."""
+    """Equivalence margin, drawn as a grey band around 0; None without one."""
 
     ticks: Sequence[float] = ()
-    """Values that are marked, from end to end of the scale; chosen by the intervals by default."""
+    """Ticks from end to end of the scale; chosen by the intervals by default."""
 
     remarks: Mapping[str, str] = field(default_factory=dict)
-    """What stands at the right of a group, by its label, in place of its clusters. Rows that have
-    one are models themselves, which no legend names again."""
+    """Text on the right of a group by its label, instead of the number of clusters. Rows with a
+    remark are models, which are then not in the legend."""
 
     note: str = ""
-    """What stands below it."""
+    """Note below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +152,13 @@ class Point:
     """A point of a curve."""
 
     x: float
-    """Where it stands."""
+    """Horizontal position."""
 
     value: Value
     """The number with its interval."""
 
     n: int | None = None
-    """Observations behind it; None where that is no matter. Below 5 it is faded."""
+    """Number of observations; None if unknown. Below 5 it is faded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +166,7 @@ class Series:
     """One curve."""
 
     label: str
-    """What it is of."""
+    """Name."""
 
     model: int | None
     """Index of the model; None for a reference."""
@@ -172,16 +177,16 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Curves over a scale, with a grey band of what chance alone brings about."""
+    """Curves over a scale, with a grey band of the values expected by chance."""
 
     name: str
     """Short name, for files and anchors."""
 
     title: str
-    """What it shows."""
+    """Title."""
 
     x_title: str
-    """What the horizontal scale counts."""
+    """Label of the horizontal scale."""
 
     series: Sequence[Series]
     """The curves."""
@@ -190,24 +195,24 @@ class Lines:
     """The grey band: x, lower bound, middle, upper bound; none by default."""
 
     reference: tuple[str, Value] | None = None
-    """A level to compare with, drawn across with its interval; None without one."""
+    """A level to compare with, drawn as a line with its interval; None without one."""
 
     facts: Sequence[tuple[str, Value, str]] = ()
     """Lines below it: name, number, remark."""
 
     note: str = ""
-    """What stands below it."""
+    """Note below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackedBars:
-    """Stacked shares, one bar a row."""
+    """Stacked proportions, one bar per row."""
 
     name: str
     """Short name, for files and anchors."""
 
     title: str
-    """What it shows."""
+    """Title."""
 
     parts: Sequence[tuple[str, Literal["both", "first_only", "second_only", "neither", "other"]]]
     """The parts of a bar from left to right: label, and the cell whose colour it takes."""
@@ -216,30 +221,30 @@ class StackedBars:
     """Bars from top to bottom: label, index of the model or None, counts of the parts."""
 
     shares: Sequence[Sequence[Value]] = ()
-    """Of each bar the shares of its parts with their intervals; none by default."""
+    """Proportions of the parts of each bar with their intervals; none by default."""
 
     note: str = ""
-    """What stands below it."""
+    """Note below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlluvialPlot:
-    """How verdicts go from state to state."""
+    """Correctness of pairs from state to state."""
 
     name: str
     """Short name, for files and anchors."""
 
     title: str
-    """What it shows."""
+    """Title."""
 
     states: Sequence[tuple[str, str, Value]]
-    """The states from left to right: name, what it means, share that is right."""
+    """The states from left to right: name, meaning, proportion correct."""
 
     counts: Mapping[tuple[bool, ...], int]
-    """Pairs by their verdicts in all states."""
+    """Numbers of pairs by their correctness in all states."""
 
     note: str = ""
-    """What stands below it."""
+    """Note below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +252,7 @@ class Matrix:
     """Named cells in rows and columns, each in the colour of an outcome."""
 
     title: str
-    """What it shows."""
+    """Title."""
 
     columns: Sequence[str]
     """Headings of the columns."""
@@ -258,53 +263,52 @@ class Matrix:
             Sequence[tuple[str, str, Literal["both", "first_only", "second_only", "neither", ""]]],
         ]
     ]
-    """Rows from top to bottom: label, and for each column text, remark and the outcome ("" for
-    none)."""
+    """Rows from top to bottom: label, and per column text, remark and outcome ("" without one)."""
 
     note: str = ""
-    """What stands below it."""
+    """Note below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heatmap:
-    """Shares in rows and columns as colours, in panels side by side on one scale."""
+    """Proportions in rows and columns as colours, in panels side by side on one scale."""
 
     name: str
     """Short name, for files and anchors."""
 
     title: str
-    """What it shows."""
+    """Title."""
 
     columns: Sequence[str]
     """Headings of the columns."""
 
     panels: Sequence[tuple[str, Sequence[tuple[str, Sequence[float]]]]]
-    """Panels from left to right: title, and rows from top to bottom, each a label and a share for
-    each column; NaN where there is none."""
+    """Panels from left to right: title, and rows from top to bottom, each a label and one
+    proportion per column; NaN if it is undefined."""
 
     row_title: str = ""
-    """What the rows are; none by default."""
+    """Heading of the labels of rows; none by default."""
 
     note: str = ""
-    """What stands below it."""
+    """Note below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What happened to one fact, step by step."""
+    """The answers to one fact, step by step."""
 
     title: str
     """The fact."""
 
     facts: Sequence[tuple[str, str]] = ()
-    """Name and text of what is known of it: prompt, gold, deleted entries."""
+    """Names and texts of its properties: prompt, gold answer, deleted entries."""
 
     steps: Sequence[tuple[str, str, Sequence[tuple[str, str, str]], str, bool | None]] = ()
-    """From left to right: name of the step; what was done; entries with score, text and mark
-    ("deleted", "selected" or ""); the answer; the verdict."""
+    """From left to right: name of the step; description; entries with score, text and mark
+    ("deleted", "selected" or ""); the answer; whether it is correct."""
 
     note: str = ""
-    """Where the answer came from."""
+    """Origin of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,19 +327,19 @@ class Answer:
     """Index of the model."""
 
     pair: str
-    """The pair; it is the anchor of the row."""
+    """Id of the pair, which is the anchor of its row."""
 
     cell: Literal["both", "first_only", "second_only", "neither", "missing"]
     """Its cell."""
 
     question: str
-    """What was asked, or the fact."""
+    """The question, or the fact."""
 
     surfaces: tuple[str, str]
-    """What differed: the two names, or the two forms of the query."""
+    """The two names, or the two forms of the question."""
 
     answers: tuple[str | None, str | None]
-    """What was judged under each condition; None where there is nothing."""
+    """The scored text under each condition; None without an answer."""
 
     accepted: Sequence[str] = ()
     """All accepted answers, the reference first."""
@@ -344,24 +348,24 @@ class Answer:
     """Values to filter by, by name of the filter, such as {"type": [...], "relation": [...]}."""
 
     note: str = ""
-    """Why: the reason of a missing verdict, or where the answer came from."""
+    """Reason of a missing label, or origin of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """Pairs with both answers side by side; at most 500 a model stand on a page."""
+    """Pairs with both answers side by side; a page shows at most 500 per model."""
 
     answers: Sequence[Answer]
     """The pairs, flips first."""
 
     n_pairs: Mapping[int, int]
-    """All pairs by model index, so that the page says how many it shows."""
+    """Number of all pairs by model index; the page reports how many of these it shows."""
 
     conditions: tuple[str, str]
-    """What the conditions are called."""
+    """Names of the conditions."""
 
     cells: tuple[str, str, str, str]
-    """What the cells are called: both, first only, second only, neither."""
+    """Names of the cells: both, first only, second only, neither."""
 
     filters: Sequence[str] = ()
     """Names of the filters that `Answer.labels` has values for."""
@@ -369,16 +373,16 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One question of trust, answered in a sentence."""
+    """The result of one check of the data, in a sentence."""
 
     level: Literal["warning", "ok"]
-    """Whether it asks for attention."""
+    """Whether it needs attention."""
 
     title: str
-    """The short form, for the strip under the finding."""
+    """Short form, for the list below the finding."""
 
     text: Sequence[Part]
-    """What was found."""
+    """The result."""
 
     anchor: str | None = None
     """Anchor of its evidence on the page; None without one."""
@@ -386,16 +390,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """How one run was made."""
+    """Settings and command of one run."""
 
     label: str
     """Name of the run."""
 
     settings: Mapping[str, str]
-    """Name and value of every setting, for the table side by side."""
+    """Name and value of each setting, for the table of all runs."""
 
     command: str
-    """The command that makes it again."""
+    """The command that reproduces it."""
 
     signature: str
     """The run in one line."""
@@ -414,7 +418,7 @@ Block = (
     | Prose
     | Answers
 )
-"""What a section may hold."""
+"""The blocks that a section can contain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,24 +435,24 @@ class Section:
     """A paragraph below the heading; none by default."""
 
     blocks: Sequence[Block] = ()
-    """What it holds. Tables that follow each other are shown one at a time, to be switched."""
+    """Its blocks. Of successive tables one is shown at a time, with a switch."""
 
     is_folded: bool = False
-    """Whether it is folded away at first."""
+    """Whether it is collapsed at first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A whole page."""
+    """A page."""
 
     title: str
     """Title of the document."""
 
     study: str
-    """What the study is called, such as "RedirectQA"."""
+    """Name of the study, such as "RedirectQA"."""
 
     question: str
-    """What it asks, in half a sentence: "the same fact under a title and under a redirect"."""
+    """Its question as a phrase, such as "the same fact under a title and under a redirect"."""
 
     models: Sequence[str]
     """Labels of the runs; indices of models refer to it."""
@@ -457,19 +461,19 @@ class Page:
     """The finding."""
 
     claims: Sequence[Mapping[str, object]] = ()
-    """Records of what sentences without records of their own report."""
+    """Records of the numbers in sentences that have no records."""
 
     sections: Sequence[Section]
-    """What follows it, in order: squares, groups, tables, answers."""
+    """The sections in order: squares, groups, tables, answers."""
 
     checks: Sequence[Check] = ()
-    """Whether the numbers can be trusted, "warning" first."""
+    """Checks of the data, "warning" first."""
 
     provenance: Sequence[Provenance] = ()
-    """How the runs were made."""
+    """Settings and commands of the runs."""
 
     method: Sequence[str] = ()
-    """The method in paragraphs of prose, ready for an appendix."""
+    """The method in paragraphs, for an appendix."""
 
     citation: str = ""
-    """What to cite besides this software, as BibTeX; none by default."""
+    """References in addition to this software, as BibTeX; none by default."""

@@ -1,4 +1,4 @@
-"""Pictures of the charts of a page: squares, rows that share a scale, curves and flows."""
+"""Figures of a page: squares, rows on a common scale, curves and alluvial plots."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,11 +42,11 @@ def small_square(
 
     Args:
         square: The counts.
-        names: What the cells are called, to be read when pointed at; none by default.
-        go: What its cells select among the answers besides the cell; None where they lead nowhere.
+        names: Names of the cells, for tooltips; none by default.
+        go: Further filters of the answers that a cell links to; None without links.
 
     Returns:
-        The picture, 100 wide and high.
+        The figure, 100 wide and high.
     """
     marks = _square_marks(layout.square_cells(square), names, side=100, top=0, go=go)
     return Scene(width=100, height=100, marks=marks, alt=_counted(square, names))
@@ -59,16 +59,16 @@ def square_scene(
     *,
     go: Mapping[str, str] | None = None,
 ) -> Scene:
-    """Draw a square with its labels: in the cells, else outside by their corner.
+    """Draw a square with labels inside the cells, or outside next to them.
 
     Args:
         square: The counts.
-        names: What the cells are called.
-        condition: What the first condition is called.
+        names: Names of the cells.
+        condition: Name of the first condition.
         go: As for `small_square`.
 
     Returns:
-        The picture, 408 wide, of a square with a side of 300.
+        The figure, 408 wide, of a square with a side of 300.
     """
     cells = layout.square_cells(square)
     marks = _square_marks(cells, names, side=_SIDE, top=_TOP, go=go)
@@ -90,7 +90,7 @@ def square_scene(
 
 
 def _counted(square: page.MosaicPlot, names: Sequence[str]) -> str:
-    """Say a square in words."""
+    """Write the text alternative of a square."""
     counts = [
         f"{name} {getattr(square, cell):,}" for name, cell in zip(names, layout.CELLS, strict=False)
     ]
@@ -105,7 +105,7 @@ def _square_marks(
     top: int,
     go: Mapping[str, str] | None,
 ) -> list[Mark]:
-    """Draw the cells of a square and the lines between them; cells without a name say nothing."""
+    """Draw the cells of a square and the lines between them; without names, without tooltips."""
     marks: list[Mark] = []
     if not any(cell.count for cell in cells):
         x, y, end = 0.5, top + 0.5, side - 1
@@ -133,7 +133,7 @@ def _square_marks(
 
 
 def _inside_labels(cell: layout.Rectangle, name: str) -> list[Mark]:
-    """Label a cell inside; nothing where the label does not fit."""
+    """Label a cell inside; nothing if the label does not fit."""
     width, height = _SIDE * cell.width, _SIDE * cell.height
     count, share = f"{cell.count:,}", f"{format_number(cell.share)}\u00a0%"
     lines = _inside(count, share, name, width, height)
@@ -158,7 +158,7 @@ def _label_below(cell: layout.Rectangle, name: str, y: float) -> list[Mark]:
 
 
 def _label_beside(cell: layout.Rectangle, name: str, free: float) -> tuple[list[Mark], float]:
-    """Label a cell of the right part beside the square, and tell where the next label may begin."""
+    """Label a cell of the right part next to the square; also return the end of the label."""
     y, height = _TOP + _SIDE * cell.y, _SIDE * cell.height
     lines = [f"{cell.count:,}", f"{format_number(cell.share)}\u00a0%", *_wrapped(name, 13)]
     begin = y if cell.cell == "second_only" else y + height / 2 - 10
@@ -175,17 +175,18 @@ def _label_beside(cell: layout.Rectangle, name: str, free: float) -> tuple[list[
 
 
 def _column_heads(name: str, cells: Sequence[layout.Rectangle]) -> Iterator[Words]:
-    """Yield how often the first condition is right, and wrong, over the parts of a square."""
+    """Yield the proportions correct and incorrect under the first condition, above the parts."""
     name = name if len(name) <= 18 else f"{name[:17]}…"
     left = cells[0].share + cells[1].share
-    second = min(max(_SIDE * cells[0].width, 7.4 * text_width(f"{name} right") + 14), _SIDE - 20.0)
-    for x, word, part in ((0.0, "right", left), (second, "wrong", 1 - left)):
+    room = 7.4 * text_width(f"{name} correct") + 14
+    second = min(max(_SIDE * cells[0].width, room), _SIDE - 20.0)
+    for x, word, part in ((0.0, "correct", left), (second, "incorrect", 1 - left)):
         yield Words(x=x, y=14, text=f"{name} {word}")
         yield Words(x=x, y=31, css="t-ink", text=f"{format_number(part)}\u00a0%")
 
 
 def _inside(count: str, share: str, name: str, width: float, height: float) -> list[str]:
-    """Choose the lines below the count that fit into a cell; none where the label does not fit."""
+    """Choose the lines below the count in a cell; empty if the label does not fit."""
     room = int((width - 16) / _LETTER)
     if count == "0" or width < 52 or height < 44 or 12 * len(count) + 16 > width:
         return []
@@ -209,36 +210,36 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 _BAR_HEIGHT: Final = 24.0
 _BAR_WIDTH: Final = 300
-"""Least width of a bar in pixels, by which it is decided which numbers fit."""
+"""Minimum width of a bar in pixels, which determines the numbers that fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """A row; its x and widths are percent of the scale, its y and heights pixels."""
+    """A row; x and widths are in percent of the scale, y and heights in pixels."""
 
     label: str
-    """What it is of."""
+    """Name."""
 
     marks: Sequence[Mark]
-    """What is drawn."""
+    """The marks."""
 
     height: float
     """Height."""
 
     alt: str
-    """What it shows, in words."""
+    """Text alternative."""
 
     remark: str
-    """What stands at the right: clusters, or how many there are in all."""
+    """Text on the right: the number of clusters, or the total."""
 
     css: str = ""
     """Its classes: "head", "sub" (of the head above) and "few"."""
 
     model: int | None = None
-    """Index of the model whose marker stands before the label; None for none."""
+    """Index of the model whose marker is before the label; None without a marker."""
 
     rest: str = ""
-    """What finds no room in it, for the line below."""
+    """Texts that do not fit into it, for the line below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,20 +250,20 @@ class Strips:
     """From top to bottom."""
 
     scale: layout.Scale
-    """What the width stands for."""
+    """The scale."""
 
     axis: str
-    """What the scale measures."""
+    """Label of the scale."""
 
     is_share: bool = True
-    """Whether ticks are set in percent."""
+    """Whether ticks are in percent."""
 
     bands: Sequence[Box] = ()
-    """What lies behind all rows; their y and height do not matter."""
+    """Bands behind all rows; their y and height are not used."""
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Place and text of each tick."""
+        """Position and text of each tick."""
         return [
             (100 * self.scale.share(tick), tick_text(tick, self.is_share))
             for tick in self.scale.ticks
@@ -277,7 +278,7 @@ def forest_strips(block: page.ForestPlot, models: Sequence[str]) -> Strips:
         models: Labels of the models of the page.
 
     Returns:
-        A row a group on enough clusters, with a mark a model.
+        One row per group with enough clusters, with one mark per model.
     """
     rows, _ = layout.dot_rows(block)
     scale = layout.dots_scale(block)
@@ -326,7 +327,7 @@ def forest_strips(block: page.ForestPlot, models: Sequence[str]) -> Strips:
 
 
 def _margin_band(block: page.ForestPlot, scale: layout.Scale) -> list[Box]:
-    """Draw what counts as no difference."""
+    """Draw the equivalence margin."""
     if block.margin is None:
         return []
     low, high = (100 * scale.share(end) for end in (-block.margin, block.margin))
@@ -334,7 +335,7 @@ def _margin_band(block: page.ForestPlot, scale: layout.Scale) -> list[Box]:
 
 
 def dot_text(mark: layout.Interval, models: Sequence[str]) -> str:
-    """Say a dot in words.
+    """Write the text alternative of a dot.
 
     Args:
         mark: The dot.
@@ -354,7 +355,7 @@ def dot_text(mark: layout.Interval, models: Sequence[str]) -> str:
 def _dot(
     mark: layout.Interval, scale: layout.Scale, y: float, models: Sequence[str]
 ) -> Iterator[Mark]:
-    """Yield the line of a dot, arrows where it runs off the scale, and the dot."""
+    """Yield the line of a dot, arrows if it exceeds the scale, and the dot."""
     hue, shape = model_style(mark.dot.model)
     css = f"m{hue}{' faded' if mark.is_faded else ''}"
     low, high = 100 * scale.share(mark.low), 100 * scale.share(mark.high)
@@ -380,8 +381,8 @@ def bars_strips(block: page.StackedBars) -> Strips:
         block: The bars.
 
     Returns:
-        A row a bar. In `Strip.rest` stand the shares of parts with an interval, and the counts of
-        parts that are too short for them.
+        One row per bar. `Strip.rest` contains the proportions of parts that have an interval, and
+        the counts of parts that are too short for them.
     """
     rows = []
     for place, (label, model, counts) in enumerate(block.rows):
@@ -394,15 +395,15 @@ def bars_strips(block: page.StackedBars) -> Strips:
             if not count:
                 continue
             text, left = f"{count:,}", 100 * begin
-            told = "" if share is None or share.low is None else value_text(share)
-            alts.append(f"{name} {text}{f' ({told})' if told else f' of {n:,}'}")
+            percent = "" if share is None or share.low is None else value_text(share)
+            alts.append(f"{name} {text}{f' ({percent})' if percent else f' of {n:,}'}")
             width = 100 * length
             box = Box(css=f"c-{cell}", x=left, y=0, width=width, height=_BAR_HEIGHT, title=alts[-1])
             marks.append(box)
             has_room = _BAR_WIDTH * length > 8 * len(text) + 14
             if has_room:
                 marks.append(Words(css=f"in-{cell}", x=left, y=16.5, indent=7, text=text))
-            if told or not has_room:
+            if percent or not has_room:
                 rest.append(alts[-1])
         rows.append(
             Strip(
@@ -426,7 +427,7 @@ def lines_scene(block: page.Lines) -> Scene:
         block: The chart.
 
     Returns:
-        The picture, 440 wide.
+        The figure, 440 wide.
     """
     horizontal, vertical = layout.lines_scales(block)
     points = [point for series in block.series for point in series.points]
@@ -468,7 +469,7 @@ _Place = Callable[[float, float], tuple[float, float]]
 
 
 def is_faint(point: page.Point) -> bool:
-    """Tell whether a point stands on few observations.
+    """Return whether a point has few observations.
 
     Args:
         point: The point.
@@ -480,7 +481,7 @@ def is_faint(point: page.Point) -> bool:
 
 
 def _band(block: page.Lines, place: _Place) -> Iterator[Mark]:
-    """Yield the grey band and its middle, as far as they are known."""
+    """Yield the grey band and its middle, without missing values."""
     band = [row for row in block.band if not any(map(math.isnan, row))]
     if band:
         lower = [place(x, low) for x, low, _, _ in band]
@@ -490,7 +491,7 @@ def _band(block: page.Lines, place: _Place) -> Iterator[Mark]:
 
 
 def _reference(block: page.Lines, place: _Place) -> Iterator[Mark]:
-    """Yield the level to compare with, and its interval."""
+    """Yield the reference level and its interval."""
     if block.reference is None:
         return
     name, value = block.reference
@@ -504,7 +505,7 @@ def _reference(block: page.Lines, place: _Place) -> Iterator[Mark]:
 
 
 def _curve(series: page.Series, place: _Place, *, has_texts: bool) -> Iterator[Mark]:
-    """Yield a curve, its points with their intervals, and their values where there is room."""
+    """Yield a curve, its points with their intervals, and their values if there is room."""
     hue, shape = model_style(series.model or 0)
     css = "reference" if series.model is None else f"m{hue}"
     known = [point for point in series.points if not math.isnan(point.value.value)]
@@ -535,25 +536,26 @@ _THICK: Final = 14
 
 
 def flow_scene(block: page.AlluvialPlot) -> Scene:
-    """Draw how verdicts go from state to state; height is the number of pairs.
+    """Draw the correctness of pairs from state to state; heights are numbers of pairs.
 
-    The last two states make the cell whose colour a pair takes on its way; in the states before
-    them, right answers have the colour of "both".
+    The last two states determine the cell of a pair, and with it the colour of its ribbon. In
+    earlier states, correct answers have the colour of "both".
 
     Args:
         block: The flow.
 
     Returns:
-        The picture, 800 wide: ribbons between the states, each state right before wrong, words.
+        The figure, 800 wide: ribbons between the states, correct above incorrect, and labels.
 
     Raises:
-        ValueError: If verdicts do not have one entry for each state, or there are fewer than two.
+        ValueError: If a key of the counts does not have one entry per state, or there are fewer
+            than two states.
     """
     n_states = len(block.states)
     if n_states < 2 or any(len(path) != n_states for path in block.counts):
         raise ValueError(
-            f"the flow {block.name!r} must have two states or more and one verdict for each of its "
-            f"{n_states} states; got {', '.join(map(str, block.counts)) or 'no counts'}"
+            f"the plot {block.name!r} must have two states or more and one label per state "
+            f"({n_states} states); got {', '.join(map(str, block.counts)) or 'no counts'}"
         )
     paths = [path for path, count in block.counts.items() if count]
     left = [round(1 + 610 * state / (n_states - 1), 1) for state in range(n_states)]
@@ -585,8 +587,8 @@ def flow_scene(block: page.AlluvialPlot) -> Scene:
                 share = value_text(value)
                 if not is_right:
                     part = n / sum(block.counts.values())
-                    share = f"0 right, {share}" if part == 1 else f"{format_number(part)}\u00a0%"
-                big = f"{n:,} {'right' if is_right else 'wrong'}"
+                    share = f"0 correct, {share}" if part == 1 else f"{format_number(part)}\u00a0%"
+                big = f"{n:,} {'correct' if is_right else 'incorrect'}"
                 level = max(begin + 16, (begin + y) / 2 - 2, free)
                 is_thin = is_right and y - begin < 40
                 beside = (x + _THICK + 13 + 9.6 * len(big), level)
@@ -605,7 +607,7 @@ def flow_scene(block: page.AlluvialPlot) -> Scene:
         for state in range(n_states - 1)
         for path in _calm_first(paths)
     ]  # fmt: skip
-    alt = "; ".join(f"{name} {value_text(value)} right" for name, _, value in block.states)
+    alt = "; ".join(f"{name} {value_text(value)} correct" for name, _, value in block.states)
     return Scene(
         width=800, height=_FLOW_TOP + _FLOW_HEIGHT + 12, marks=[*ribbons, *boxes, *heads, *labels],
         alt=f"{block.title}: {alt}",
@@ -613,19 +615,19 @@ def flow_scene(block: page.AlluvialPlot) -> Scene:
 
 
 def _path_cell(path: tuple[bool, ...]) -> layout.CellName:
-    """Name the cell of the last two verdicts."""
+    """Return the cell of the last two states."""
     return layout.CELLS[2 * (not path[-2]) + (not path[-1])]
 
 
 def _state_cell(path: tuple[bool, ...], state: int) -> layout.CellName:
-    """Name the cell whose colour a pair has in a state."""
+    """Return the cell whose colour a pair has in a state."""
     if not path[state]:
         return "neither"
     return "both" if state < len(path) - 2 else _path_cell(path)
 
 
 def _calm_first(paths: Iterable[tuple[bool, ...]]) -> list[tuple[bool, ...]]:
-    """Order paths so that flips are drawn over the rest."""
+    """Sort paths so that flips are drawn last."""
     return sorted(paths, key=lambda path: (path[-2] != path[-1], path[-2], path))
 
 

@@ -43,7 +43,7 @@ def plot_paired(
     conditions: tuple[str, str] = ("first", "second"),
     title: str = "",
 ) -> "Axes":
-    """Draw a contingency table of paired verdicts as a mosaic plot.
+    """Draw a contingency table of paired correctness labels as a mosaic plot.
 
     Args:
         table: A `PairedTable`, or a row of the frame of `paired_by`: anything with the attributes
@@ -96,18 +96,18 @@ def plot_paired(
 
 
 def plot_forms(frame: pd.DataFrame, *, ax: "Axes | None" = None, model: str = "model") -> "Axes":
-    """Draw the variance shares of item, form, item by form and sampling.
+    """Draw the proportions of variance of item, form, item by form and sampling.
 
     Args:
-        frame: The frame of `variance_shares_by`: one row per model, with the shares and their
-            bounds.
+        frame: The frame of `variance_shares_by`: one row per model, with the proportions and
+            their bounds.
         ax: Axes to draw on; None for the current axes of pyplot.
         model: Column of models, each drawn with its own marker and colour. Without this column all
             rows belong to one model.
 
     Returns:
-        The axes, in percent of the variance. Shares that are NaN, such as that of sampling without
-        repeated samples, are omitted.
+        The axes, in percent of the variance. Proportions that are NaN, such as that of sampling
+        without repeated samples, are omitted.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
@@ -123,7 +123,7 @@ def plot_forms(frame: pd.DataFrame, *, ax: "Axes | None" = None, model: str = "m
     labels = [label for label in _SHARES.values() for _ in range(len(frame))]
     shares = pd.concat(parts, ignore_index=True)
     axes = _draw_intervals(_axes(ax), shares, "share", labels, model=model, unit=100.0)
-    axes.set_xlabel("share of the variance, %")
+    axes.set_xlabel("proportion of the variance, %")
     return axes
 
 

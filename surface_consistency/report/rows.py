@@ -1,8 +1,8 @@
-"""Tables of a page: their headings as a view, their rows as markup, of which a page has thousands.
+"""Tables of a page: headings as a view, and rows as markup, because a page has thousands of rows.
 
-What all cells of a column have in common stands in the style: numbers are flush right, cells with
-`dir` hold text, a bar follows an interval and has the colour of its row. Rows sort by what is read
-in them.
+The style sheet sets the properties that all cells of a column share: numbers are flush right, cells
+with `dir` contain text, and the bar below an interval has the colour of its row. The script sorts
+rows by their text.
 """
 
 import math
@@ -41,7 +41,7 @@ def table_view(table: Table, models: Sequence[str]) -> View:
         models: Labels of the models of the page.
 
     Returns:
-        What the template sets.
+        The values of the template.
     """
     columns = list(table.columns)
     scales = {column.key: _bar_scale(table, column) for column in columns}
@@ -68,7 +68,7 @@ def table_view(table: Table, models: Sequence[str]) -> View:
 
 
 def _head(column: Column) -> View:
-    """View of the heading of a column."""
+    """Make the view of the heading of a column."""
     rises = column.direction == "lower" or column.kind in ("label", "p_value")
     return {
         "title": column.title,
@@ -79,7 +79,7 @@ def _head(column: Column) -> View:
 
 
 def _is_few(table: Table) -> list[bool]:
-    """Tell of each row whether it stands on few clusters."""
+    """Return for each row whether it has few clusters."""
     if table.cluster_column is None:
         return [False] * len(table.frame)
     return (table.frame[table.cluster_column] < FEW_CLUSTERS).tolist()
@@ -88,7 +88,7 @@ def _is_few(table: Table) -> list[bool]:
 def _rows(
     table: Table, scales: Mapping[str, Scale | None], models: Sequence[str]
 ) -> Iterator[Markup]:
-    """Yield the rows of a table."""
+    """Yield the rows of a table as markup."""
     places = {label: place for place, label in enumerate(models)}
     for row, is_few in zip(table.frame.to_dict("records"), _is_few(table), strict=True):
         index = None if table.model is None else places.get(str(row.get(table.model)))
@@ -104,14 +104,14 @@ def _rows(
 
 
 def _model_cell(label: str, shape: str) -> str:
-    """Set the cell of a model with its marker."""
+    """Render the cell of a model with its marker."""
     css = ' class="short"' if len(label) <= _SHORT else ""
     marker = f'<svg class="marker"><use href="#k-{shape}"/></svg>'
     return f'<td dir="auto"{css}>{marker}{soft(label)}</td>'
 
 
 def _cell(row: Mapping[Any, Any], column: Column, scale: Scale | None, shape: str) -> str:
-    """Set a cell."""
+    """Render a cell."""
     text, interval = format_cell(row, column)
     match column.kind:
         case "square":
@@ -138,7 +138,7 @@ def _cell(row: Mapping[Any, Any], column: Column, scale: Scale | None, shape: st
 
 
 def _square_cell(values: Sequence[Any], text: str) -> str:
-    """Set a small square; it sorts by the share of flips."""
+    """Render a small square, which sorts by the proportion of flips."""
     counts = [0 if is_missing(value) else int(value) for value in values]
     named: dict[str, Any] = dict(zip(CELLS, counts, strict=True))
     paths = ""
@@ -159,7 +159,7 @@ def _short(length: float) -> str:
 
 
 def _bar_scale(table: Table, column: Column) -> Scale | None:
-    """Choose the scale of the bars of a column; None for columns without intervals."""
+    """Choose the scale of the bars of a column; None for a column without intervals."""
     if column.low is None or column.high is None or not is_numeric(column):
         return None
     values = table.frame[[column.key, column.low, column.high]].to_numpy(dtype=float).ravel()
@@ -174,10 +174,10 @@ def _bar_scale(table: Table, column: Column) -> Scale | None:
 
 
 def clean(value: object) -> object:
-    """Replace what no HTML document may hold, such as NUL and halves of surrogates.
+    """Replace characters that are not allowed in HTML, such as NUL and unpaired surrogates.
 
     Args:
-        value: Anything; markup and what is no text stand as they are.
+        value: Any value; markup and values that are not texts are returned unchanged.
 
     Returns:
         The value.
@@ -188,7 +188,7 @@ def clean(value: object) -> object:
 
 
 def soft(value: object) -> Markup:
-    """Allow long words to break at their seams, such as the slash in the name of a model.
+    """Allow line breaks in long words after punctuation, such as the slash of a model's name.
 
     Args:
         value: The text.

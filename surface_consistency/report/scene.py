@@ -1,4 +1,4 @@
-"""A picture as marks in its own units, which pages render as SVG."""
+"""Figures as lists of marks, which pages render as SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Box:
     """Height."""
 
     title: str = ""
-    """What it shows when pointed at; none by default."""
+    """Text of its tooltip; none by default."""
 
     go: str = ""
-    """The selection of answers that it leads to; none by default."""
+    """The selection of answers that it links to; none by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,24 +39,24 @@ class Stroke:
     """Its classes."""
 
     path: str
-    """Its course in SVG's words: M, L, C and Z, all absolute."""
+    """Its path in SVG syntax: absolute M, L, C and Z."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A level line."""
+    """A horizontal line."""
 
     css: str
     """Its classes."""
 
     x: float
-    """Where it begins."""
+    """Start."""
 
     to_x: float
-    """Where it ends."""
+    """End."""
 
     y: float
-    """Its height."""
+    """Vertical position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +67,16 @@ class Symbol:
     """Its classes."""
 
     shape: str
-    """One of `colours.MARKERS`, or "left" or "right", an arrow's head."""
+    """One of `colours.MARKERS`, or "left" or "right", an arrow head."""
 
     x: float
-    """Its centre."""
+    """Horizontal position of its centre."""
 
     y: float
-    """Its centre."""
+    """Vertical position of its centre."""
 
     title: str
-    """What it shows when pointed at."""
+    """Text of its tooltip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,19 +87,19 @@ class Words:
     """The text."""
 
     x: float
-    """Where it is anchored."""
+    """Horizontal position of its anchor."""
 
     y: float
-    """Its base line."""
+    """Baseline."""
 
     css: str = ""
     """Its classes."""
 
     indent: float = 0.0
-    """How far right of x it begins, where x is a share of the width."""
+    """Distance to the right of x in pixels, if x is a fraction of the width."""
 
     anchor: Literal["start", "middle", "end"] = "start"
-    """Which of its points stands at x."""
+    """The part of the text that is at x."""
 
 
 Mark = Box | Stroke | Span | Symbol | Words
@@ -110,26 +110,26 @@ class Scene:
     """A picture."""
 
     width: float
-    """Width, in units in which its letters are 13 or 14 high."""
+    """Width, in units in which the font size is 13 or 14."""
 
     height: float
     """Height."""
 
     marks: Sequence[Mark]
-    """What is drawn, in this order."""
+    """The marks, in drawing order."""
 
     alt: str
-    """What it shows, in words."""
+    """Text alternative."""
 
 
 def straight(x: float, y: float, to_x: float, to_y: float) -> str:
     """Write a straight line.
 
     Args:
-        x: Where it begins.
-        y: Where it begins.
-        to_x: Where it ends.
-        to_y: Where it ends.
+        x: Horizontal position of the start.
+        y: Vertical position of the start.
+        to_x: Horizontal position of the end.
+        to_y: Vertical position of the end.
 
     Returns:
         A `Stroke.path`.
@@ -138,10 +138,10 @@ def straight(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def px(length: float) -> str:
-    """Write a length with as few digits as it needs.
+    """Write a length without trailing zeros.
 
     Args:
-        length: In units of a picture.
+        length: Length in units of the figure.
 
     Returns:
         At most two decimals.

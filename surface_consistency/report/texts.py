@@ -1,4 +1,4 @@
-"""Fixed prose of a page, from the `page.toml` beside the study: captions, notes, checks, method.
+"""Fixed texts of a page, from the `page.toml` of a study: captions, notes, checks, method.
 
 The file has four tables. `tables.<name>` describes a table: caption, columns (see
 `surface_consistency.tables.tabulation.describe`) and note. `checks.<name>` describes a check:
@@ -25,7 +25,7 @@ from surface_consistency.tables.tabulation import describe
 
 
 class Texts:
-    """The prose of a package.
+    """The texts of a package.
 
     Args:
         package: Importable name of the package that contains `page.toml`.
@@ -97,7 +97,7 @@ class Texts:
             name: Name of the entry.
             frame: The numbers.
             first: Columns before those of the entry.
-            titles: Headings of this table by column, besides those of the entry.
+            titles: Headings of this table by column, in addition to those of the entry.
             labels: Wording of the labels in a column, by column.
             model: Column that names the run of a row; None if rows are not of single runs.
             cluster_column: Column of the number of clusters, by which rows are faded.
@@ -127,7 +127,7 @@ class Texts:
             tables: The tables of the study by name.
 
         Returns:
-            The tables by name, and sentences on what is needed for those that cannot be made.
+            The tables by name, and sentences on the requirements of those that cannot be made.
         """
         made, lacking = {}, dict[str, list[str]]()
         for entry, spec in self._texts.get("papers", {}).items():

@@ -27,10 +27,10 @@ _LATEX: Final = {
     '"': r"\char34{}",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
 }
-"""How LaTeX sets the characters that it does not set as they are."""
+"""LaTeX of special characters."""
 
 _LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
-"""Between the characters that fonts of TeX join to a dash or a quotation mark."""
+"""Positions between characters that TeX joins to a dash or a quotation mark."""
 
 
 def table_cells(table: Table) -> tuple[list[str], list[list[str]]]:
@@ -62,7 +62,7 @@ def heading(column: Column) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""Write a text in LaTeX, so that nothing of it is markup.
+    r"""Write a text in LaTeX, so that it contains no markup.
 
     Args:
         text: The text.

@@ -118,7 +118,7 @@ def markdown_table(table: Table) -> str:
 
 
 def _cell(text: str, is_label: bool) -> Markdown:
-    """Set a cell: a label as code, a number with its interval as it is."""
+    """Write a cell: a label as code, a number with its interval unchanged."""
     if not is_label or text == UNDEFINED:
         return Markdown(text.replace("*", r"\*"))
     shown = printable(text)
@@ -127,5 +127,5 @@ def _cell(text: str, is_label: bool) -> Markdown:
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether nothing of a word can be markup, wherever it stands."""
+    """Return whether a word cannot contain markup, at any position."""
     return _PLAIN.fullmatch(word) is not None and _COMMIT.fullmatch(word) is None

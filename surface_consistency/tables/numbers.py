@@ -1,6 +1,6 @@
-"""Numbers as people read them, the same on pages, in terminals and figures, and as JSON has them.
+"""Formatting of numbers for pages, terminals, figures and JSON.
 
-Fractions become percentages here and nowhere else.
+Only this module converts fractions to percentages.
 """
 
 import math
@@ -15,17 +15,18 @@ from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
 
 UNDEFINED: Final = "–"
-"""Stands where nothing defines a value."""
+"""Text of an undefined value."""
 
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
 _SMALL_STAR: Final = 0.01
 """P-values below it have an asterisk in tables in the form of a paper."""
 _ROUNDING: Final = 1e-12
-"""A number below it is the rounding error of 0."""
+"""A smaller number is a rounding error of 0."""
 TERMINAL: Final = 80
 """Width of a terminal, in characters."""
-_VERDICTS = {True: "right", False: "wrong", None: "not judged"}
+VERDICT_NAMES: Final = {True: "correct", False: "incorrect", None: "not scored"}
+"""Names of correctness labels, 1, 0 and missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,18 +66,18 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The record of what a sentence reports, which is a part of the sentence without a text.
+    """The record of the result that a sentence reports, a part of the sentence without text.
 
     Pages and results list these records, so that a program can check each sentence against the
     tables.
     """
 
     kind: Literal["difference", "rate", "equivalence", "count", "test", "none"]
-    """What is reported: a difference, an estimate, equivalence, a number of things, the p-value of
-    a test; or that nothing can be inferred."""
+    """Kind of the result: a difference, an estimate, equivalence, a number of things, the p-value
+    of a test; or that nothing can be inferred."""
 
     quantity: str
-    """What is estimated, such as "accuracy of gpt2"."""
+    """The estimated quantity, such as "accuracy of gpt2"."""
 
     column: str = ""
     """Column of the estimate in the tables; its bounds are `<column>_low` and `<column>_high`."""
@@ -117,11 +118,11 @@ class Claim:
 
 
 Part = str | Value | Link | Claim
-"""A part of a sentence: text, a number, a link, or the record of what the sentence reports."""
+"""A part of a sentence: text, a number, a link, or a record."""
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a cell holds nothing.
+    """Return whether a cell is missing.
 
     Args:
         value: Any value; lists are never missing.
@@ -129,19 +130,19 @@ def is_missing(value: object) -> bool:
     Returns:
         True for None, NaN and pandas' missing values.
     """
-    # The stubs of pandas know no function for any scalar.
+    # The type stubs of pandas have no function for all scalars.
     return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))  # type: ignore[call-overload]
 
 
 def json_value(value: object) -> object:
-    """Write a cell as JSON has it.
+    """Convert a cell to a value that JSON can contain.
 
     Args:
-        value: Any cell: a label, a number, one of numpy, a list.
+        value: Any cell: a label, a number of Python or numpy, a list.
 
     Returns:
-        None for what is missing, undefined or infinite; a list for arrays and tuples; text for what
-        JSON does not know.
+        None for missing, undefined and infinite values; a list for arrays and tuples; text for
+        other types.
     """
     if hasattr(value, "tolist"):
         value = value.tolist()
@@ -153,13 +154,13 @@ def json_value(value: object) -> object:
 
 
 def is_numeric(column: Column) -> bool:
-    """Tell whether a column is set flush right.
+    """Return whether a column is aligned to the right.
 
     Args:
         column: The column.
 
     Returns:
-        False for labels, verdicts and squares.
+        False for labels, correctness labels and squares.
     """
     return column.kind not in ("label", "verdict", "square")
 
@@ -169,18 +170,17 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
 
     Args:
         value: The number; rates and differences as fractions.
-        kind: "rate" in percent with one decimal; "difference" in points, with its sign; "number" as
-            it is, and 0 for what rounding left of it; "decimal" with three decimals, such as a
-            correlation; "count" with thousands; "p_value" with two or
-            three decimals, "< 0.001" below.
+        kind: "rate" in percent with one decimal; "difference" in points, with its sign; "number"
+            with about three digits; "decimal" with three decimals, such as a correlation; "count"
+            with thousands separators; "p_value" with two or three decimals, or "< 0.001".
         signed: Whether differences above zero have a plus sign.
 
     Returns:
-        The text, with a true minus; `UNDEFINED` for None and NaN. What is left of 0 by rounding
-        (below 1e-12) is 0.
+        The text, with a minus sign instead of a hyphen; `UNDEFINED` for None and NaN. Numbers below
+        1e-12, which are rounding errors of 0, are 0.
 
     Raises:
-        ValueError: If the kind is none of these.
+        ValueError: If the kind is unknown.
 
     Examples:
         >>> format_number(0.17349), format_number(-0.082, "difference")
@@ -202,7 +202,7 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         return UNDEFINED
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
-    # The last bits hang on the order of a sum; a half must not fall now up, now down by them.
+    # The last bits depend on the order of a sum; they must not decide how a half is rounded.
     if kind in ("rate", "difference", "decimal"):
         value = round(float(value), 12)
     elif kind == "number" and value != int(value):
@@ -233,7 +233,7 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
 
 
 def _plain(value: float) -> str:
-    """Write a number of no unit: whole ones with thousands, others with about three digits."""
+    """Write a number without unit: integers with thousands separators, others with three digits."""
     size = abs(value)
     if size < _ROUNDING:
         return "0.00"
@@ -258,7 +258,7 @@ def format_interval(
         signed: As for `format_number`.
 
     Returns:
-        The text, its parts bound by a no-break space; empty unless both bounds are there.
+        The text, with no-break spaces; empty if a bound is missing.
 
     Examples:
         >>> format_interval(-0.153, 0.0102, "difference").split()
@@ -314,20 +314,20 @@ def tick_text(value: float, is_share: bool = True) -> str:
 
     Args:
         value: The value.
-        is_share: Whether it is set in percent.
+        is_share: Whether it is shown in percent.
 
     Returns:
-        The text, with as few digits as it has.
+        The text, without trailing zeros.
     """
     text = f"{100 * value if is_share else value:.6g}"
     return text.replace("-", "−", 1) if float(text) else "0"
 
 
 def span_text(counts: Sequence[int]) -> str:
-    """Write a count, or from which to which it goes.
+    """Write a count, or the range of several counts.
 
     Args:
-        counts: The counts; "" for none.
+        counts: The counts; the text is empty without any.
 
     Returns:
         Such as "12" or "12–40".
@@ -345,13 +345,13 @@ def interval_value(
     kind: Literal["rate", "difference", "number", "decimal"] = "rate",
     tone: Literal["plain", "lost", "strong"] = "plain",
 ) -> Value:
-    """Take a number with its interval from a row of a table.
+    """Return a number of a row of a table with its interval.
 
     Args:
-        row: The row: `<name>`, and `<name>_low` and `<name>_high` where there is an interval.
+        row: The row: `<name>`, and `<name>_low` and `<name>_high` if there is an interval.
         name: Name of the number.
-        kind: How it is set.
-        tone: How it stands out.
+        kind: How it is formatted.
+        tone: How it is emphasised.
 
     Returns:
         The number.
@@ -383,13 +383,13 @@ def sentence_text(parts: Sequence[Part]) -> str:
 
 
 def claim_records(parts: Sequence[Part]) -> list[dict[str, object]]:
-    """List the records of what sentences report, for JSON.
+    """List the records of sentences, for JSON.
 
     Args:
         parts: Words, numbers and records.
 
     Returns:
-        A dictionary per record, with its `text`: what is written from it up to the next record.
+        A dictionary per record, with its `text`: the text between it and the next record.
         Successive records without a text between them have the text after the last of them.
     """
     records: list[dict[str, object]] = []
@@ -409,10 +409,10 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
 
     Args:
         row: The row, by column of the frame.
-        column: What the column means.
+        column: Description of the column.
 
     Returns:
-        The text and its interval or the number that follows it, empty without one. A square is
+        The text, and its interval or the number that follows it, empty without one. A square is
         written as its four counts, with slashes.
     """
     if column.kind == "square":
@@ -420,7 +420,7 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
         return "/".join(format_number(count, "count") for count in counts), ""
     value = row[column.key]
     if column.kind == "verdict":
-        return _VERDICTS[None if is_missing(value) else bool(value)], ""
+        return VERDICT_NAMES[None if is_missing(value) else bool(value)], ""
     if column.kind != "label":
         low, high = (None if name is None else row[name] for name in (column.low, column.high))
         text, after = format_number(value, column.kind), format_interval(low, high, column.kind)
@@ -438,14 +438,14 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
 
 
 def table_text(table: Table, *, brief: bool = False) -> str:
-    """Set a table for the terminal.
+    """Format a table for the terminal.
 
     Args:
         table: The table.
-        brief: Whether to leave out the columns that phones do not show.
+        brief: Whether to omit the columns that are not shown on phones.
 
     Returns:
-        The caption, a line of headings with their units, one line a row, and the note; without a
+        The caption, a line of headings with their units, one line per row, and the note; without a
         line feed at the end.
     """
     columns = [one for one in table.columns if one.on_phones or not brief]
@@ -464,13 +464,13 @@ def table_text(table: Table, *, brief: bool = False) -> str:
 
 
 def fitted_text(tables: Iterable[Table]) -> str:
-    """Set the first of several tables that is at most 80 characters wide.
+    """Format the first of several tables that is at most 80 characters wide.
 
     Args:
-        tables: The same table with fewer and fewer columns, at least one.
+        tables: The same table with decreasing numbers of columns, at least one.
 
     Returns:
-        The text of that table, of the last one if none fits.
+        The text of that table, or of the last one if all are wider.
     """
     for table in tables:
         text = table_text(table)
@@ -481,15 +481,15 @@ def fitted_text(tables: Iterable[Table]) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], is_right: Sequence[bool], rule: str = "-") -> list[str]:
-    """Set rows of text below each other.
+    """Align rows of text in columns.
 
     Args:
         rows: The rows, the headings first; all of one length.
-        is_right: Of each column whether it is flush right.
-        rule: What the line below the headings is made of; "" for no line.
+        is_right: Whether each column is aligned to the right.
+        rule: Character of the line below the headings; "" for no line.
 
     Returns:
-        Lines of columns two blanks apart.
+        The lines, with two spaces between columns.
     """
     widths = [max(map(text_width, cells)) for cells in zip(*rows, strict=True)]
     rules = [[rule * width for width in widths]] if rule else []
@@ -504,13 +504,13 @@ def aligned(rows: Sequence[Sequence[str]], is_right: Sequence[bool], rule: str =
 
 
 def text_width(text: str) -> int:
-    """Count the places that a text takes in a terminal, or in a font of equal widths.
+    """Count the columns that a text occupies in a terminal or in a monospaced font.
 
     Args:
         text: The text.
 
     Returns:
-        One for most letters, two for wide ones, none for marks that combine.
+        The sum over characters: 1 for most, 2 for wide ones, 0 for combining marks.
     """
     return sum(
         0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")

@@ -2,8 +2,8 @@
 
 An entry of `papers` in the `page.toml` of a study describes one:
 
-- `caption`, which begins with the name of the table, `needs`, what a run must have for it, and
-  `note`;
+- `caption`, which begins with the name of the table, `needs`, the requirements of a run for it,
+  and `note`;
 - `of`: the tables that it is made from, joined by the columns that name their rows;
 - `derive`: further columns, as expressions of those of the table;
 - `where`: values of columns, which select rows;

@@ -38,7 +38,7 @@ Kind: TypeAlias = Literal["rate", "difference", "number", "decimal"]
 """How an estimate is formatted; see `surface_consistency.tables.numbers.format_number`."""
 
 ClaimKind: TypeAlias = Literal["difference", "rate", "equivalence", "count", "test", "none"]
-"""What a sentence reports; see `surface_consistency.tables.numbers.Claim`."""
+"""Kind of the result of a sentence; see `surface_consistency.tables.numbers.Claim`."""
 
 Numbers = TypeVar("Numbers", float, pd.Series)
 
@@ -114,18 +114,18 @@ def claim(
     confidence: float = 0.95,
     **scope: str,
 ) -> Claim:
-    """Make the record of what a sentence reports from the row that it reports.
+    """Make the record of a sentence from the row that it reports.
 
     Args:
         row: The row.
         name: Name of the estimate.
-        quantity: What is estimated.
-        kind: What is reported.
+        quantity: The estimated quantity.
+        kind: The kind of result.
         p_value: P-value of the test; None if the interval is the test.
         null: Value that the estimate is compared with; None if it is not compared.
         margin: The equivalence margin.
         confidence: Level of the interval.
-        scope: Names of conditions, besides the labels of the row.
+        scope: Names of conditions, in addition to the labels of the row.
 
     Returns:
         The record.
@@ -168,8 +168,8 @@ def count(estimate: int, n: int | None, quantity: str, **scope: str) -> Claim:
     Args:
         estimate: The number.
         n: Of how many; None if that is not reported.
-        quantity: What is counted.
-        scope: What the things belong to.
+        quantity: The counted things.
+        scope: Labels of the things, such as their model.
 
     Returns:
         The record.
@@ -181,7 +181,7 @@ def stated(text: str) -> Sentence:
     """Make a sentence of a text that reports a number of things, such as a doubt.
 
     Args:
-        text: The text, whose first number is what it counts.
+        text: The text, whose first number is the count.
 
     Returns:
         A record of that number and the text; the text alone if it has no number.
@@ -198,9 +198,9 @@ def cluster_notes(
     Args:
         n_clusters: Number of clusters.
         n_effective: Their effective number by Kish, (sum of sizes)^2 / sum of squared sizes.
-        of: What they belong to, such as " of gpt2".
-        named: What the clusters are.
-        remedy: What else could be done if they are few.
+        of: Their model or group, such as " of gpt2".
+        named: Name of the clusters.
+        remedy: Advice if they are few.
 
     Returns:
         A sentence for fewer than 20 clusters, and one for an effective number below half of them.
@@ -251,15 +251,15 @@ def difference(
     Args:
         row: The row, with the estimate, its interval and its p-value.
         name: Name of the difference.
-        quantity: What differs, such as "accuracy of gpt2".
+        quantity: The compared quantity, such as "accuracy of gpt2".
         first: Name of the first condition or model.
         second: Name of the second.
-        how: How a name follows the verb, such as "with the {}".
+        how: How a name follows the verb, such as "with the {}"; with “{}”, names are quoted.
         p: Column of the p-value; None if the interval is the test.
         correction: Method by which that p-value is corrected, such as "Holm"; none by default.
         kind: How the difference is formatted.
-        unit: What `n` counts, in the plural.
-        clusters: What `n_clusters` counts, in the plural.
+        unit: Unit of `n`, in the plural.
+        clusters: Name of the clusters, in the plural.
         confidence: Confidence level of the interval.
         reach: Largest possible difference; a larger minimum detectable difference means that no
             difference can be detected.
@@ -274,8 +274,9 @@ def difference(
     """
     p_value = None if p is None else row.get(p)
     sign = direction(row, name, p_value, confidence=confidence)
+    names = [f"“{one}”" if "“{}”" in how else one for one in (first, second)]
     if sign is None:
-        what = f"a difference in {quantity} between {first} and {second}"
+        what = f"a difference in {quantity} between {' and '.join(names)}"
         return not_inferred(row, what, name, unit=unit, clusters=clusters)
     tests = _tests(row, p_value, correction, confidence)
     counts = size(row, unit, clusters, name)
@@ -301,7 +302,7 @@ def difference(
         ]
     return [
         record,
-        f"The {quantity} does not differ significantly between {first} and {second} (difference ",
+        f"The {quantity} does not differ significantly between {' and '.join(names)} (difference ",
         Value(value=float(row[name]), kind=kind),
         f", {_interval(row, name, kind, confidence)}{tests}{counts}; "
         f"{detectable(row, name, kind=kind, confidence=confidence, reach=reach)}).",
@@ -325,14 +326,14 @@ def rate(
     Args:
         row: The row, with the estimate and its interval.
         name: Name of the estimate.
-        quantity: What is estimated, such as "flip rate of gpt2".
+        quantity: The estimated quantity, such as "flip rate of gpt2".
         kind: How the estimate is formatted.
         null: Value of no effect, such as 0.5 for an area under a curve; the sentence then reports
             whether the estimate differs significantly from it. None reports the estimate alone.
         p: Column of the p-value of that test, such as one corrected for multiple comparisons; None
             if the interval is the test.
-        unit: What `n` counts, in the plural.
-        clusters: What `n_clusters` counts, in the plural.
+        unit: Unit of `n`, in the plural.
+        clusters: Name of the clusters, in the plural.
         confidence: Confidence level of the interval.
 
     Returns:
@@ -372,7 +373,7 @@ def estimate(
     Args:
         row: The row, with the estimate and its interval.
         name: Name of the estimate.
-        quantity: What is estimated, for the record.
+        quantity: The estimated quantity, for the record.
         kind: How the estimate is formatted.
         confidence: Confidence level of the interval.
 
@@ -405,7 +406,7 @@ def equivalence(
     Args:
         row: The row, with the difference, its interval and the p-value.
         name: Name of the difference.
-        quantity: What is equivalent, such as "accuracy".
+        quantity: The compared quantity, such as "accuracy".
         first: Name of the first condition or model.
         second: Name of the second.
         p: Column of the larger p-value of the two one-sided tests.
@@ -413,8 +414,8 @@ def equivalence(
         p_difference: Column of the p-value of no difference; None if the interval is the test.
         correction: Method by which the p-value is corrected; none by default.
         kind: How the difference is formatted.
-        unit: What `n` counts, in the plural.
-        clusters: What `n_clusters` counts, in the plural.
+        unit: Unit of `n`, in the plural.
+        clusters: Name of the clusters, in the plural.
         confidence: Confidence level of the interval.
 
     Returns:
@@ -456,7 +457,7 @@ def ranking(best: Sequence[str], n: int, quantity: str, confidence: float = 0.95
     Args:
         best: The models whose rank interval includes 1.
         n: Number of models.
-        quantity: What they are ranked by.
+        quantity: The quantity by which they are ranked.
         confidence: Simultaneous confidence level.
 
     Returns:
@@ -466,15 +467,15 @@ def ranking(best: Sequence[str], n: int, quantity: str, confidence: float = 0.95
         >>> ranking(["b"], 3, "accuracy")[1:]
         ['b is the best of 3 models in accuracy (simultaneous 95 % confidence).']
     """
-    held = f"(simultaneous {100 * confidence:g} % confidence)"
+    level = f"(simultaneous {100 * confidence:g} % confidence)"
     record = count(len(best), n, f"models that may be the best in {quantity}", best=listing(best))
     if len(best) == n:
-        return [record, f"No two of the {n} models differ significantly in {quantity} {held}."]
+        return [record, f"No two of the {n} models differ significantly in {quantity} {level}."]
     if len(best) == 1:
-        return [record, f"{best[0]} is the best of {n} models in {quantity} {held}."]
+        return [record, f"{best[0]} is the best of {n} models in {quantity} {level}."]
     return [
         record,
-        f"{len(best)} of {n} models may be the best in {quantity} {held}: {listing(best)}.",
+        f"{len(best)} of {n} models may be the best in {quantity} {level}: {listing(best)}.",
     ]
 
 
@@ -487,10 +488,10 @@ def not_inferred(
         row: The row: `n` and `n_clusters`, and `not_inferred`, the reason, if it is known, such as
             the effective number of clusters; for some rates only after their names, with a colon.
             Numbers are not called too few if the reason is not the number of clusters.
-        what: What cannot be inferred, with its article.
+        what: The quantity that cannot be inferred, with its article.
         name: Name of the estimate; it chooses among reasons and denominators.
-        unit: What `n` counts, in the plural.
-        clusters: What `n_clusters` counts, in the plural.
+        unit: Unit of `n`, in the plural.
+        clusters: Name of the clusters, in the plural.
 
     Returns:
         The sentence.
@@ -520,8 +521,8 @@ def missing(
     Args:
         n_missing: Number of excluded rows.
         n: Number of all rows.
-        unit: What they are, in the plural.
-        of: What they belong to, such as " of gpt2".
+        unit: Name of the rows, in the plural.
+        of: Their model or group, such as " of gpt2".
         reason: Why they are excluded.
 
     Returns:
@@ -546,7 +547,7 @@ def repeats(
     Args:
         rows: One row per stratum.
         name: Name of the rate.
-        of: What was repeated, such as " of gpt2".
+        of: The repeated prompts, such as " of gpt2".
         label: Column that names the stratum; None if there is one stratum.
         confidence: Confidence level of the intervals.
 
@@ -583,7 +584,7 @@ def many(
     Args:
         rows: The rows of the family.
         name: Name of the difference.
-        quantity: What is compared, such as "accuracy by form".
+        quantity: The compared quantity, such as "accuracy by form".
         sentence: Makes the sentence of a row.
         p: Column of the corrected p-value; None if the interval is the test.
         most: Number of significant rows that have a sentence of their own.
@@ -698,8 +699,8 @@ def size(row: Row, unit: str = "pairs", clusters: str = "clusters", name: str = 
     Args:
         row: The row: `n` and `n_clusters`, as far as they are known; or `<name>_n` and
             `<name>_n_clusters`, the denominator of a conditional rate.
-        unit: What `n` counts, in the plural.
-        clusters: What `n_clusters` counts, in the plural.
+        unit: Unit of `n`, in the plural.
+        clusters: Name of the clusters, in the plural.
         name: Name of the estimate.
 
     Returns:

@@ -1,4 +1,4 @@
-"""A table with what its columns mean, so that nobody who sets it has to guess from their names."""
+"""A table with a description of each column, from which pages and terminals format it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,30 +11,30 @@ from surface_consistency.errors import ColumnNotFoundError
 ColumnKind = Literal[
     "label", "count", "rate", "difference", "number", "decimal", "p_value", "verdict", "square"
 ]
-"""How a cell is set: text; a whole number; a fraction in [0, 1], shown in percent; a difference in
-[-1, 1], shown in points with its sign; a number as it is; a number with three decimals, such as a
-correlation; a p-value; right, wrong or not judged; or the paired square of the counts that
-`Column.cells` names."""
+"""How a cell is formatted: text; an integer; a fraction in [0, 1], shown in percent; a difference
+in [-1, 1], shown in points with its sign; a number as it is; a number with three decimals, such as
+a correlation; a p-value; a correctness label; or the paired square of the counts in
+`Column.cells`."""
 
 Direction = Literal["higher", "lower", "neither"]
-"""Which values are better."""
+"""Values that are better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What one column of a frame means and how it is shown."""
+    """Meaning and format of one column of a frame."""
 
     key: str
-    """Name of the frame's column; for a square, any name of its own."""
+    """Name of the column of the frame; for a square, any other name."""
 
     title: str
-    """Heading, in the words of the field."""
+    """Heading."""
 
     kind: ColumnKind = "label"
-    """How its cells are set."""
+    """How its cells are formatted."""
 
     unit: str = ""
-    """Unit under the heading, such as "right, %"; none by default."""
+    """Unit below the heading, such as "correct, %"; none by default."""
 
     low: str | None = None
     """Column of the lower bound of the interval; None without one."""
@@ -43,30 +43,30 @@ class Column:
     """Column of the upper bound of the interval; None without one."""
 
     star: str | None = None
-    """Column of p-values: a cell whose p-value is below 0.01 has an asterisk; None for none."""
+    """Column of p-values: a cell with p < 0.01 has an asterisk; None without asterisks."""
 
     beside: tuple[str, str, str] | None = None
-    """Column of a number that follows a cell, its kind, and its form such as "({} %)"; None for
-    none."""
+    """Column of a number that follows in the cell, its kind, and its format, such as "({} %)"; None
+    without one."""
 
     cells: tuple[str, str, str, str] | None = None
     """For a square: columns of both, first only, second only, neither."""
 
     group: str = ""
-    """Heading that neighbouring columns share; none by default."""
+    """Common heading of neighbouring columns; none by default."""
 
     direction: Direction = "neither"
-    """Which values are better."""
+    """Values that are better."""
 
     on_phones: bool = True
     """Whether narrow screens show it."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Wording of labels for people; a label that is not there is shown as it is."""
+    """Display names of labels; other labels are shown unchanged."""
 
     @property
     def frame_columns(self) -> tuple[str, ...]:
-        """Columns of the frame that a cell is set from: value or counts, and what follows it."""
+        """Columns of the frame that a cell shows: value or counts, bounds and further numbers."""
         bounds = (self.low, self.high, self.star, (self.beside or (None,))[0])
         return (*(self.cells or (self.key,)), *(name for name in bounds if name is not None))
 
@@ -80,14 +80,14 @@ def interval_column(
     direction: Direction = "neither",
     on_phones: bool = True,
 ) -> Column:
-    """Describe a column whose interval stands in the columns `<key>_low` and `<key>_high`.
+    """Describe a column whose interval is in the columns `<key>_low` and `<key>_high`.
 
     Args:
-        key: Name of the frame's column.
+        key: Name of the column of the frame.
         title: Heading.
-        kind: How its cells are set.
-        unit: Unit under the heading; none by default.
-        direction: Which values are better.
+        kind: How its cells are formatted.
+        unit: Unit below the heading; none by default.
+        direction: Values that are better.
         on_phones: Whether narrow screens show it.
 
     Returns:
@@ -102,38 +102,37 @@ def interval_column(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """A frame, its caption and a spec for each column that people see.
+    """A frame, its caption and a description of each column that is shown.
 
-    The CSV file holds the whole frame; pages and terminals show the columns of the spec, in its
-    order.
+    The CSV file contains the entire frame; pages and terminals show the described columns in order.
 
     Raises:
-        ColumnNotFoundError: If the spec names a column that the frame does not have.
+        ColumnNotFoundError: If a description names a column that the frame does not have.
     """
 
     frame: pd.DataFrame
     """The numbers: rates and differences as fractions."""
 
     caption: str
-    """What the table shows, in one sentence or less."""
+    """Caption, at most one sentence."""
 
     columns: Sequence[Column]
     """The columns that are shown."""
 
     note: str = ""
-    """What limits the numbers, below the table; none by default."""
+    """Note on the limits of the numbers, below the table; none by default."""
 
     model: str | None = "model"
-    """Column that names the run of a row; None where rows are of no run."""
+    """Column of the name of the run; None if rows do not belong to single runs."""
 
     cluster_column: str | None = None
-    """Column of the number of clusters, by which rows on few are faded; None for none."""
+    """Column of the number of clusters; rows with few are faded; None for no fading."""
 
     label: str = ""
-    """Label of the table in LaTeX, which pages then contain; "" for none."""
+    """Label for LaTeX, which pages then offer; "" without one."""
 
     def __post_init__(self) -> None:
-        """Refuse a spec of columns that are not there."""
+        """Check that the frame has all described columns."""
         wanted = [name for column in self.columns for name in column.frame_columns]
         missing = [name for name in dict.fromkeys(wanted) if name not in self.frame]
         if missing:

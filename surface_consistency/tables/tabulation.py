@@ -1,4 +1,4 @@
-"""From a frame to a described table: group, compute, lay out, describe."""
+"""Grouping, computing and describing of tables."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ Row: TypeAlias = Mapping[str, object]
 """A row of a table: values by column."""
 
 Statistic: TypeAlias = "Callable[[pd.DataFrame], Row | Iterable[Row] | None]"
-"""Computes from the rows of a group one row of a table, several, or None for none."""
+"""Computes one row of a table, several rows or None from the rows of a group."""
 
 
 def tabulate(frame: pd.DataFrame, by: Sequence[str], statistic: Statistic) -> pd.DataFrame:
@@ -22,19 +22,19 @@ def tabulate(frame: pd.DataFrame, by: Sequence[str], statistic: Statistic) -> pd
 
     Args:
         frame: Rows, such as the outcomes of several runs.
-        by: Columns that name a group, the outermost first; none for a single group of all rows.
-        statistic: Computes from the rows of a group a row of the table, as values by column;
+        by: Columns of the groups, the outermost first; empty for one group of all rows.
+        statistic: Computes a row of the table from the rows of a group, as values by column; or
             several such rows; or None for no row.
 
     Returns:
-        One row for each that the statistic gave: the columns of `by`, then its own. Groups stand in
-        the order in which they first appear, those of one outer group together; rows without a
-        value in a column of `by` make a group too. Where no group gives a row, an empty frame with
-        the columns of `by`.
+        The rows of the statistic: the columns of `by`, then those of the statistic. Groups are in
+        the order of their first row, and those of one outer group are together; rows without a
+        value in a column of `by` form a group too. Without any row, an empty frame with the columns
+        of `by`.
 
     Raises:
         ColumnNotFoundError: If the frame lacks a column of `by`.
-        ValueError: If a row of the statistic names a column of `by`.
+        ValueError: If a row of the statistic contains a column of `by`.
 
     Examples:
         >>> flips = pd.DataFrame({"model": ["a", "b", "a"], "is_flip": [True, False, False]})
@@ -60,7 +60,7 @@ def tabulate(frame: pd.DataFrame, by: Sequence[str], statistic: Statistic) -> pd
 def _groups(
     frame: pd.DataFrame, by: Sequence[str]
 ) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
-    """Part rows into groups: nested, each level in order of first appearance."""
+    """Yield nested groups of rows, each level in the order of first rows."""
     if not by:
         yield {}, frame
         return
@@ -75,15 +75,15 @@ def _groups(
 def _rows_of_group(
     given: "Row | Iterable[Row] | None", by: Sequence[str]
 ) -> Iterator[Mapping[str, object]]:
-    """Lay out what a statistic gave of a group."""
+    """Yield the rows of the statistic of a group."""
     if given is None:
         return
     for row in [given] if isinstance(given, Mapping) else given:
         twice = [name for name in by if name in row]
         if twice:
             raise ValueError(
-                f"the statistic gives {', '.join(map(repr, twice))}, by which the frame is "
-                "grouped; give that column another name"
+                f"the statistic returns {', '.join(map(repr, twice))}, a column by which the frame "
+                "is grouped; rename it"
             )
         yield row
 
@@ -103,16 +103,16 @@ def describe(
 
     Args:
         frame: The numbers, such as those of `tabulate`.
-        caption: What the table shows, in one sentence or less.
+        caption: Caption, at most one sentence.
         shown: The columns that are shown, in order: keys of `COLUMNS`, separated by spaces in one
             or several strings, and descriptions of columns that only this table has. `column:key`
             shows a column of the frame as the entry `key` of the catalogue; `key?` is shown if the
             frame has the column.
-        titles: Headings of this table by column, in place of those of the catalogue.
-        labels: Wording of the labels in a column, by column.
-        note: What limits the numbers, below the table; none by default.
-        model: Column that names the run of a row; None if rows are not of single runs.
-        cluster_column: Column of the number of clusters, by which rows on few clusters are faded,
+        titles: Headings of this table by column, instead of those of the catalogue.
+        labels: Display names of the labels of a column, by column.
+        note: Note on the limits of the numbers, below the table; none by default.
+        model: Column of the name of the run; None if rows do not belong to single runs.
+        cluster_column: Column of the number of clusters, by which rows with few clusters are faded,
             if the frame has it; None for no fading.
 
     Returns:

@@ -40,6 +40,8 @@ def test_demo_finds_the_planted_frequencies(demo):
     assert floor[["n_repeated", "n_text_changes"]].values.tolist() == [[292, 0]]
     page = (demo / "report.html").read_text(encoding="utf-8")
     assert page.index("onsistency by planted exposure") < page.index("Flip rate by group</h2>")
+    headline = page[page.index("<h1") : page.index("</h1>")]
+    assert "higher for redirects absent from the training text than for frequent ones" in headline
 
 
 @pytest.mark.slow

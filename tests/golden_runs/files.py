@@ -72,7 +72,7 @@ def whole_text(page: str) -> str:
     """
     from surface_consistency import __version__
 
-    page = re.sub(r'(?s)<h3 class="block">Make it again</h3>.*?</section>', "</section>", page)
+    page = re.sub(r'(?s)<h3 class="block">Reproduce</h3>.*?</section>', "</section>", page)
     page = re.sub(r"(?s)<footer>.*?</footer>", "", page)
     page = re.sub(r"(?s)<svg\b.*?</svg>", lambda found: values_of(found[0]), page)
     text = visible_text(re.sub(r"</?details[^>]*>", "\n", page))

@@ -54,7 +54,7 @@ def squares(n_models: int, *, size: str = "figure") -> parts.MosaicPlots:
         counts = COUNTS[index % len(COUNTS)]
         n, same = sum(counts), counts[0] + counts[3]
         facts = [
-            ("same verdict", flip(same, n, low=0.9, high=1.05), ""),
+            ("same label", flip(same, n, low=0.9, high=1.05), ""),
             ("redirect minus title", interval(-0.173, -0.231, -0.121, "difference"), ""),
             ("kappa", interval(0.58, 0.41, 0.70, "number"), ""),
             ("flips lean to one side", Value(value=2e-5, kind="p_value"), "Obuchowski"),
@@ -220,10 +220,10 @@ def trace() -> parts.Trace:
 def matrix() -> parts.Matrix:
     cells = [
         ("Joseph Weizenbaum", "stated", "both"),
-        ("Carl Rogers", "never right", "neither"),
+        ("Carl Rogers", "never correct", "neither"),
         ("Eliza Doolittle", "lost", "first_only"),
         ("DOCTOR", "gained", "second_only"),
-        ("MIT", "not judged", ""),
+        ("MIT", "not scored", ""),
     ]
     return parts.Matrix(
         title="One topic in five orders",
@@ -274,6 +274,7 @@ def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> 
             interval(0.0, 0.0, 0.013, tone="strong"),
             ".",
         ],
+        definition="A pair is one item (fact) under two conditions; a flip has one correct answer.",
         warning="A small model trained for this demo: the numbers say nothing about a model.",
         facts=[("data", "redirectqa-sample"), ("pairs", "196 on 96 facts")],
     )

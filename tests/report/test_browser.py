@@ -165,14 +165,43 @@ def test_no_url_is_fetched_and_the_console_is_silent(browser, n_models):
     assert browser.run("return document.documentElement.classList.contains('js')")
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1024, 1440])
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
 @pytest.mark.parametrize("n_models", [2, 7])
-def test_page_does_not_overflow(browser, n_models, width):
-    browser.open(n_models, width=width)
+def test_page_does_not_overflow(browser, n_models, width, dark):
+    browser.open(n_models, width=width, dark=dark)
 
     assert browser.run("return document.documentElement.scrollWidth") <= width
     in_box = "e.closest('.scroll, .toc, svg, .skip, .defs')"
     assert browser.too_wide("body *", in_box) == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280, 1920])
+@pytest.mark.parametrize("n_models", [2, EXTRA])
+def test_tables_with_hidden_columns_are_marked(browser, n_models, width):
+    """Scroll bars may be hidden, so a note is shown in each box that can be scrolled sideways."""
+    browser.open(n_models, width=width, address="#wide" if n_models == EXTRA else "")
+
+    boxes = (
+        "[...document.querySelectorAll('.scroll')].filter(e => e.clientWidth)"
+        ".map(e => [e.scrollWidth > e.clientWidth + 1,"
+        " getComputedStyle(e, '::after').content.includes('scroll sideways')])"
+    )
+    browser.wait_until(f"return {boxes}.every(([wide, marked]) => wide === marked)")
+    is_wide = [wide for wide, _ in browser.run(f"return {boxes}")]
+    assert any(is_wide) == (n_models == EXTRA or width < 400)
+
+
+def test_the_definition_is_on_the_first_screen(browser):
+    browser.open(1, width=1280)
+
+    box = browser.run(
+        "return ['h1', '.definition', '.standfirst']"
+        ".map(css => document.querySelector(css).getBoundingClientRect())"
+        ".map(box => [box.top, box.bottom])"
+    )
+    assert box[0][1] <= box[1][0] < box[1][1] <= box[2][0]
+    assert box[1][1] < 450
 
 
 @pytest.mark.parametrize("n_models", [1, 2, 7, EXTRA])

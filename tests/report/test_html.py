@@ -262,13 +262,13 @@ FLIPS = page(1, has_all=False).sections[1]
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ([FLIPS, FLIPS], r"anchor 'flips' of section .* is taken; .* unique"),
-        ([Section(anchor="checks", title="T")], "anchor 'checks' .* none of finding, checks"),
-        ([Section(anchor="made", title="T")], "anchor 'made' .* none of finding, checks"),
+        ([FLIPS, FLIPS], r"anchor 'flips' of section .* is in use; .* unique"),
+        ([Section(anchor="checks", title="T")], "anchor 'checks' .* not one of finding, checks"),
+        ([Section(anchor="made", title="T")], "anchor 'made' .* not one of finding, checks"),
         ([Section(anchor="two words", title="T")], "must be a letter followed by"),
         (
             [Section(anchor="s", title="S", blocks=[squares(5)])],
-            "model index 2 is not that of one of the 2 models",
+            "model index 2 is out of range; the page has 2 models",
         ),
     ],
 )
@@ -307,5 +307,5 @@ def test_heat_maps_colour_shares_on_one_scale():
     assert document.count('class="cold-3" title="Layer 0, 1: −25.0\u00a0%">−25.0<') == 2
     assert document.count('title="Layer 0, MLP: not defined"') == 2
     assert 'title="Layer 0, 0: 50.0\u00a0%"></td>' in render_page(_one(maps(20)))
-    with pytest.raises(ValueError, match="must have a share for each of its 2 columns"):
+    with pytest.raises(ValueError, match=r"must have one number per column \(2 columns"):
         render_page(_one(replace(maps(), columns=["0", "MLP"])))

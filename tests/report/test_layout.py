@@ -130,7 +130,7 @@ def test_flow_is_true_to_counts():
     ribbons = [mark.css for mark in scene.marks if isinstance(mark, Stroke)]
     assert set(ribbons) == {"ribbon r-first_only", "ribbon r-neither"}
     assert len(ribbons) == 2 * 3
-    with pytest.raises(ValueError, match="the flow 'states' must have two states or more and one"):
+    with pytest.raises(ValueError, match="the plot 'states' must have two states or more and one"):
         flow_scene(replace(flow(), counts={(True,): 5}))
 
 
@@ -148,10 +148,10 @@ def test_bars_fill_their_length():
     assert bars_cells([0, 0]) == [(0.0, 0.0), (0.0, 0.0)]
 
 
-def test_a_square_says_how_often_the_first_condition_is_right():
+def test_square_heads_contain_the_first_accuracy():
     square = MosaicPlot(title="m", model=0, both=126, first_only=34, second_only=4, neither=36)
 
     scene = square_scene(square, ("both", "title", "redirect", "neither"), "Title")
 
     words = [mark.text for mark in scene.marks if isinstance(mark, Words)]
-    assert words[-4:] == ["Title right", "80.0\u00a0%", "Title wrong", "20.0\u00a0%"]
+    assert words[-4:] == ["Title correct", "80.0\u00a0%", "Title incorrect", "20.0\u00a0%"]

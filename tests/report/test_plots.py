@@ -90,7 +90,7 @@ def test_plot_forms_draws_the_shares_that_are_there(axes):
     expected = [[60, 55, 65], [10, 5, 15], [30, 25, 35]]
     np.testing.assert_allclose(points_of(axes), expected)
     # The shares are fractions of the variance, drawn per hundred.
-    assert axes.get_xlabel() == "share of the variance, %"
+    assert axes.get_xlabel() == "proportion of the variance, %"
 
 
 def test_plot_forms_draws_each_model_with_its_own_marker(axes):

@@ -118,12 +118,12 @@ def test_table_text_is_aligned():
     assert lines[0] == "Rates"
     assert lines[-1] == "So it is."
     assert lines[3].split() == [
-        "Typical", "errors", "1,200", "10.0", "[5.0,", "20.0]", "right", "1,200/1,200/1,200/1,200",
-        "x,", "y",
+        "Typical", "errors", "1,200", "10.0", "[5.0,", "20.0]", "correct",
+        "1,200/1,200/1,200/1,200", "x,", "y",
     ]  # fmt: skip
-    assert lines[3].index("right") == lines[4].index("not judged") == lines[1].index("Verdict")
+    assert lines[3].index("correct") == lines[4].index("not scored") == lines[1].index("Verdict")
     # Wide letters take two places.
-    assert lines[5].index("wrong") == lines[1].index("Verdict") - 2
+    assert lines[5].index("incorrect") == lines[1].index("Verdict") - 2
     # A missing label is a dash, and without rows the headings stay.
     table = _table()
     second = table.frame.to_dict("records")[1]

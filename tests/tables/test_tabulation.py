@@ -117,7 +117,7 @@ def _named(part: pd.DataFrame) -> dict[str, str]:
     ("call", "error", "message"),
     [
         (lambda: tabulate(_FRAME, _TWO, _mean), _LOST, "'relation'.*'model', 'task', 'value'"),
-        (lambda: tabulate(_FRAME, ["model"], _named), ValueError, "'model'.*another name"),
+        (lambda: tabulate(_FRAME, ["model"], _named), ValueError, "'model'.*rename it"),
         (lambda: describe(_FRAME, "Flips", "model auc"), _LOST, "'Flips'.*'auc'"),
         (lambda: describe(_RATIO, "Flips", "ratio"), ValueError, "'Flips'.*'ratio'.*Column"),
         (lambda: describe(_FRAME, "Flips", "model", titles=_AREA), ValueError, "'Flips'.*'auc'"),

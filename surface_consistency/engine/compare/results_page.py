@@ -96,6 +96,7 @@ def comparison_page(compared: ComparedResults) -> tuple[Page, dict[str, pd.DataF
         models=compared.models,
         finding=Finding(
             sentence=first.finding(),
+            definition=_definition(first),
             summary=say.paragraph(first.summary()),
             facts=_facts(compared, first),
             warning="" if compared.runs is None else warning_of(list(compared.runs.runs.values())),
@@ -107,6 +108,13 @@ def comparison_page(compared: ComparedResults) -> tuple[Page, dict[str, pd.DataF
         citation=_citation(compared),
     )
     return page, {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
+
+
+def _definition(report: ComparisonReport) -> str:
+    """Define the item, the difference and the flip in one line."""
+    names = ["definition_of_one"] if report.is_of_one else ["definition"]
+    names += ["definition_of_flips"] * report.has_flips
+    return " ".join(text for name in names for text in TEXTS.paragraphs(name, what=report.what))
 
 
 def _citation(compared: ComparedResults) -> str:

@@ -635,7 +635,7 @@ class ComparisonReport:
             return []
         lost = f"lost of {row['reference']} correct"
         return [
-            ("same verdict", numbers.interval_value(row, "consistency"), ""),
+            ("same label", numbers.interval_value(row, "consistency"), ""),
             (lost, numbers.interval_value(row, "lost_of_known"), ""),
             ("kappa", numbers.interval_value(row, "kappa", kind="number"), ""),
         ]
@@ -696,7 +696,7 @@ def cell_names(reference: str, model: str) -> tuple[str, str, str, str]:
     Returns:
         Both correct, only the reference, only the model, neither.
     """
-    return ("both correct", f"{reference} only", f"{model} only", "neither")
+    return ("both correct", f"{reference} only correct", f"{model} only correct", "neither correct")
 
 
 def first_rows(table: Table, most: int) -> Table:

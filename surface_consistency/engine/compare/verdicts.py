@@ -112,10 +112,11 @@ def import_verdicts(
     _refuse_groups(frame, by)
     if frame.empty:
         raise DataError(f"{origin} contains no pair, so no page can be written")
+    only = "{} only correct".format
     compared = Design(
         **{"title": "Verdicts", "question": _QUESTION} | design,
         conditions=(first, second),
-        cells=("both", f"{first} only", f"{second} only", "neither"),
+        cells=("both correct", only(first), only(second), "neither correct"),
         groupings={f"by_{name}": (name,) for name in by},
     )
     record = Verdicts.of(compared, list(map(str, frame))).records.outcome

@@ -42,6 +42,12 @@ _MANY: Final = 0.02
 _CORRECT: Final = ("first_correct", "second_correct")
 IMPORTED: Final = ("verdicts", "stored", "stored-scores")
 """Runners of answers that were made elsewhere, which cannot run a prompt twice."""
+_SPANS: Final = {
+    "first_line": "the first line",
+    "first_text_line": "the first line that is not blank",
+    "whole": "the whole output",
+}
+"""Names of the parts of an output that rules read."""
 _REPLIES: Final = ("unclosed_reasoning", "content_filter", "refusal", "tie")
 
 
@@ -137,7 +143,7 @@ def published_checks(report: Report, tables: Tables) -> Iterator[Check]:
         wanted = to_jsonable_python(records.published(settings, "scoring", records.scoring))
         scored = {} if run.scoring is None else run.scoring.settings
         if any(scored.get(name) != value for name, value in wanted.items()):
-            yield TEXTS.check("judged_otherwise", label=run.label, judged_by=run.judged_by)
+            yield TEXTS.check("judged_otherwise", label=run.label, judged_by=scorer_of(run))
         loading = ModelSettings(**records.published(settings, "model", ModelSettings)).options
         for name, value in loading.items():
             if (made := run.manifest.runner.get(name)) != value:
@@ -147,7 +153,7 @@ def published_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 def judge_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Report runs that were scored by different rules, so that they are not comparable."""
-    scorers = {run.label: run.judged_by for run in report.runs}
+    scorers = {run.label: scorer_of(run) for run in report.runs}
     if len(set(scorers.values())) > 1:
         listed = "; ".join(f"{label} by {rule}" for label, rule in scorers.items())
         yield TEXTS.check("judges", judged=listed)
@@ -228,6 +234,22 @@ def _labelled(report: Report, tables: Tables) -> Iterator[dict[Any, Any]]:
             yield row | {"label": f"{row['model']}{panel(report, tables, row)}"}
 
 
+def scorer_of(run: Run) -> str:
+    """Name the matching rule of a run and the part of the answer that it reads, or the judge.
+
+    Args:
+        run: The run.
+
+    Returns:
+        Such as "matching rule popqa on the first line".
+    """
+    rule, _, span = run.judged_by.partition(" on ")
+    if span not in _SPANS and not rule.startswith("matcher:"):
+        return run.judged_by
+    text = f"matching rule {rule.removeprefix('matcher:')}"
+    return f"{text} on {_SPANS[span]}" if span in _SPANS else text
+
+
 def check_answers(run: Run) -> list[Check]:
     """Check the answers of a run for flaws that do not depend on the correctness labels.
 
@@ -244,7 +266,7 @@ def check_answers(run: Run) -> list[Check]:
     n_texts, most = texts.total(), _MANY * texts.total()
     rule = run.judged_by.split(" on ")[0].removeprefix("matcher:")
     facts: dict[str, Any] = {
-        "label": run.label, "judged_by": run.judged_by, "n_texts": n_texts
+        "label": run.label, "judged_by": scorer_of(run), "n_texts": n_texts
     }  # fmt: skip
     checks = []
     if (n_empty := _count(texts, lambda text: not text.strip())) > most:
@@ -350,7 +372,7 @@ def _provenance(report: Report, run: Run) -> Provenance:
         **{name.replace("_", " "): value for name, value in settings.items()},
         "revision": manifest.data.revision or f"digest {manifest.data.digest[:12]}",
         **{f"runner {name}": value for name, value in manifest.runner.items()},
-        "judged by": run.judged_by,
+        "scored by": scorer_of(run),
         "started": manifest.created_at,
         "version": manifest.package_version,
     }
@@ -422,7 +444,7 @@ def key_facts(report: Report) -> list[tuple[str, str]]:
         ("data", first.manifest.data.id),
         ("pairs", f"{n_pairs:,} on {n_clusters:,} {report.clusters}"),
         *([("protocol", "as published")] if is_published else []),
-        ("judged by", " / ".join(dict.fromkeys(run.judged_by for run in report.runs))),
+        ("scored by", " / ".join(dict.fromkeys(map(scorer_of, report.runs)))),
         ("run", first.manifest.created_at[:10]),
         ("version", first.manifest.package_version),
     ]

@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pandas as pd
@@ -53,7 +53,7 @@ from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
 from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import Part, Value, interval_value
+from surface_consistency.tables.numbers import VERDICT_NAMES, Part, Value, interval_value
 from surface_consistency.tables.table import Table
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ FindingFunction = Callable[[Report, Tables], tuple[list[say.Sentence], list[say.
 
 
 def _conditions(report: Report) -> str:
-    """Name both conditions."""
-    return " and ".join(report.design.conditions)
+    """Name both conditions in quotation marks."""
+    return " and ".join(f"“{name}”" for name in report.design.conditions)
 
 
 def first_panel(report: Report, tables: Tables) -> list[dict[Any, Any]]:
@@ -227,7 +227,7 @@ def hardly_correct(report: Report, row: Row) -> list[say.Sentence]:
     sides = zip(("first_accuracy", "second_accuracy"), report.design.conditions, strict=True)
     return [
         *(
-            say.rate(row, name, f"accuracy of {row['model']} under {side}", **report.words)
+            say.rate(row, name, f"accuracy of {row['model']} under “{side}”", **report.words)
             for name, side in sides
         ),
         ["With so few correct answers, consistency is not informative."],
@@ -253,7 +253,7 @@ def accuracy_sentences(
         "accuracy_difference",
         f"accuracy of {row['model']}{of}",
         *report.design.conditions,
-        "under the {}",
+        "under “{}”",
         p="p_value",
         **report.words,
     )
@@ -396,14 +396,14 @@ def square_facts(report: Report, row: Row) -> list[Fact]:
     first, second = report.design.conditions
     change = interval_value(row, "accuracy_difference", kind="difference")
     return [
-        ("same verdict", interval_value(row, "consistency"), ""),
+        ("same label", interval_value(row, "consistency"), ""),
         (
-            f"still correct, given {first} correct",
+            f"still correct, given “{first}” correct",
             interval_value(row, "consistency_given_first_correct"),
             f"{row.get('consistency_given_first_correct_n', 0):,} pairs",
         ),
-        (f"{second} minus {first}", change, ""),
-        ("kappa", interval_value(row, "kappa", kind="number"), ""),
+        (f"“{second}” minus “{first}”", change, ""),
+        ("kappa", interval_value(row, "kappa", kind="decimal"), ""),
         ("asymmetry of flips", p_value_of(row), test_of(row)),
     ]
 
@@ -483,12 +483,18 @@ def highlights_section(report: Report, tables: Tables) -> Section | None:
 
 def highlight_blocks(report: Report) -> list[Table]:
     """Return the tables that the runs mark as highlights, one per title."""
-    runs = report.runs
-    return [
+    runs, (first, second) = report.runs, report.design.conditions
+    titles = {"n": "Pairs", "consistency": "Same label", "a": "Group", "b": "Compared with"}
+    titles |= {"first_accuracy": f"“{first}”", "second_accuracy": f"“{second}”"}
+    tables = [
         table_of_runs(
             runs, title.capitalize(), {run.label: run.highlights.get(title) for run in runs}
         )
         for title in dict.fromkeys(title for run in runs for title in run.highlights)
+    ]
+    return [
+        replace(one, columns=[replace(c, title=titles.get(c.key, c.title)) for c in one.columns])
+        for one in tables
     ]
 
 
@@ -838,7 +844,7 @@ def fact_trace(folder: str | os.PathLike[str], item: str, *, outcome: type[Paire
         lines.append(f"{row['pair']}, by {run.label}")
         for side in ("first", "second"):
             text = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
-            label = {True: "correct", False: "incorrect", None: "no score"}[row[f"{side}_correct"]]
+            label = VERDICT_NAMES[row[f"{side}_correct"]]
             lines.append(f"  {row[f'{side}_condition']}: {text} ({label})")
     return "\n".join(lines)
 
@@ -912,6 +918,10 @@ class PageSpec:
         report = self.prepare(report)
         design, labels = report.design, report.labels
         finding, summary = self.finding(report, tables)
+        item = design.clusters.get("item", "items").removesuffix("s")
+        item = "item" if item == "item" else f"item ({item})"
+        names = dict(zip(("first", "second"), design.conditions, strict=True))
+        (definition,) = TEXTS.paragraphs("definition", item=item, **names)
         named = ", ".join(labels) if len(labels) <= 3 else f"{len(labels)} runs"
         sections = [make(report, tables) for make in self.sections]
         checks = [check for make in self.checks for check in make(report, tables)]
@@ -922,6 +932,7 @@ class PageSpec:
             models=labels,
             finding=Finding(
                 sentence=say.paragraph([*finding, *doubts_of(report.runs)]),
+                definition=definition,
                 summary=say.paragraph(summary),
                 warning=warning_of(report.runs),
                 facts=self.facts(report),

@@ -4,6 +4,7 @@ Differences are between flips and noise, between groups, and between models.
 """
 
 import functools
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.numbers import is_missing
 from surface_consistency.tables.sentences import detectable_difference, detectable_note
 from surface_consistency.tables.table import Column, Table
+from surface_consistency.tables.tabulation import describe
 
 TEXTS: Final = Texts("surface_consistency.engine.paired")
 """Captions, notes, checks and method of any paired study."""
@@ -447,7 +449,8 @@ def table_of_runs(
 
     Returns:
         The rows with the column `model` first. A table that names models itself keeps its names,
-        except for the name of the run, which becomes its label.
+        except for the name of the run, which becomes its label. If the catalogue describes all
+        numbers with decimals, they have its units and intervals; else they are fractions.
     """
     parts = []
     for run in runs:
@@ -462,11 +465,18 @@ def table_of_runs(
         parts.append(rest)
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     kinds: Mapping[str, Literal["count", "number"]] = {"i": "count", "u": "count", "f": "number"}
-    columns = [
-        Column(key=str(name), title=str(name).replace("_", " "), kind=kinds.get(kind, "label"))
-        for name, kind in ((name, frame[name].dtype.kind) for name in frame.columns)
-    ]
-    return Table(frame=frame, caption=caption, columns=columns)
+    floats = [str(name) for name in frame.columns if frame[name].dtype.kind == "f"]
+    bounds = {name for name in floats if {re.sub("_(low|high)$", "", name)} & {*floats} - {name}}
+    is_known = all(name in COLUMNS for name in floats if name not in bounds)
+    columns: list[str | Column] = []
+    for name in map(str, frame.columns):
+        title, kind = name.removeprefix("n_").replace("_", " "), kinds.get(frame[name].dtype.kind)
+        if not (is_known and name in floats):
+            title = title[:1].upper() + title[1:] if title != "n" else title
+            columns.append(Column(key=name, title=title, kind=kind or "label"))
+        elif name not in bounds:
+            columns.append(name)
+    return describe(frame, caption, columns, cluster_column=None)
 
 
 def with_detectable(
@@ -539,7 +549,7 @@ def score_table(
     Returns:
         The table.
     """
-    first, second = (name.capitalize() for name in report.design.conditions)
+    first, second = (name[:1].upper() + name[1:] for name in report.design.conditions)
     table = texts.table(
         entry,
         frame,
@@ -582,7 +592,10 @@ def _grouped(
         frame = frame.assign(above_noise_p_value=above.reindex(places).to_numpy())
     order = label_columns(report.design, [*labels[len(heads) :], *heads])
     title = name.replace("_", " ").capitalize()
-    return score_table(report, "group", frame, order, texts=texts, name=title)
+    table = score_table(report, "group", frame, order, texts=texts, name=title)
+    if frame["n"].sum() > len(scored_pairs(report.frame)):
+        table = replace(table, note=" ".join([table.note, *TEXTS.paragraphs("overlap")]))
+    return table
 
 
 def _generalisation(report: Report) -> dict[str, Table]:

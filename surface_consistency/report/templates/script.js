@@ -172,6 +172,10 @@ for (const box of all(".browser")) {
   list.removeAttribute("tabindex");
 }
 
+/* Mark the boxes that can be scrolled sideways, since the scroll bars of some systems are hidden. */
+const sizes = new ResizeObserver(boxes => boxes.forEach(({target}) => target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1)));
+all(".scroll").forEach(box => sizes.observe(box));
+
 /* Open what an address points into, and mark the part that is read. */
 const unfold = () => {
   let node = null;

@@ -151,7 +151,7 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
     unit = _unit(run)
     yield _items(report, row, "accuracy", f"accuracy of {model}", unit)
     rows = [row for row in rows_of(tables, "by_form", of) if row["n"]]
-    compared = [{**row, "ends": (reference, str(row["form"]), "with {}")} for row in rows]
+    compared = [{**row, "ends": (reference, str(row["form"]), "with “{}”")} for row in rows]
     name, quantity = "accuracy_difference", f"accuracy of {model}"
     yield from _differences(report, compared, name, quantity, len(compared), unit, " by form")
     if compared and report.settings.margin is not None:
@@ -167,8 +167,8 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
             yield TEXTS.sentence("together_differ", model=model, **values)
     if run.outcomes["is_same_answer"].all():
         quantity = (
-            f"proportion of identical answers of {model} among pairs incorrect in {reference} and "
-            "another form"
+            f"proportion of identical answers of {model} among pairs incorrect in “{reference}” "
+            "and another form"
         )
         for one in rows_of(tables, "same_answer", of, among="both wrong"):
             if say.direction(one, "same_answer") is not None:

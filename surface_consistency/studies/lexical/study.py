@@ -136,7 +136,7 @@ class LexicalStudy(Study):
         question="whether correctness on a benchmark changes when nouns and verbs are replaced by "
         "synonyms",
         conditions=("original", "other words"),
-        cells=("correct in both", "in the original only", "in other words only", "neither"),
+        cells=("correct in both", "correct in the original only", "in other words only", "neither"),
         clusters={"context": "contexts", "item": "instances"},
         facet="task",
         paper_prompts="the paper prints only those of the LLM judge (appendix A.3), which "

@@ -4,7 +4,7 @@ Figure 2 of RedirectQA (arXiv 2604.21882), and table 2 of the Japanese paper.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -19,6 +19,9 @@ from surface_consistency.tables.table import Table
 
 TEXTS: Final = Texts("surface_consistency.studies.redirectqa")
 """Captions, notes and checks of the study and of its analysis."""
+
+PLANTED: Final = "flip rates by planted exposure"
+"""Title of the highlight with the contrasts of the demo."""
 
 _GIVEN: Final = {"correct": "title correct", "incorrect": "title incorrect"}
 _CELLS: Final = {"correct": ("both", "first_only"), "incorrect": ("second_only", "neither")}
@@ -74,6 +77,28 @@ def _titles(report: Report) -> dict[str, str]:
     return {"all": "All redirects", **labels["type"], **labels["category"]}
 
 
+def finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
+    """Begin with the contrast that the demo planted, if a run is of its model.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+
+    Returns:
+        The finding, and the summary, as of any paired study.
+    """
+    usual, summary = paired.paired_finding(report, tables)
+    ends = ("frequent ones", "redirects absent from the training text")
+    options: dict[str, Any] = {"p": "p_value_holm", "correction": "Holm", **report.words}
+    planted = [
+        say.difference(row, "difference", f"flip rate of {run.label}", *ends, **options)
+        for run in report.runs
+        for row in run.highlights.get(PLANTED, pd.DataFrame()).to_dict("records")
+        if (row["a"], row["b"]) == ("absent", "frequent")
+    ]
+    return (planted, [*usual, *summary]) if planted else (usual, summary)
+
+
 def consistency_section(report: Report, tables: Tables) -> Section | None:
     """Show the consistency given the label of the title: the main result of the paper."""
     frame = tables["consistency"].frame
@@ -105,6 +130,6 @@ def _charts(report: Report, frame: pd.DataFrame) -> Iterator[ForestPlot]:
                 yield ForestPlot(
                     name=f"consistency-{title.split()[-1]}{'' if is_one else f'-{template}'}",
                     title=f"Consistency {title}{'' if is_one else f', {template}'}",
-                    axis="redirects with the correctness label of the title, %",
+                    axis="redirects with the same label as the title, %",
                     rows=rows, clusters=report.clusters, certain="",
                 )  # fmt: skip

@@ -113,6 +113,7 @@ def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 _PAGE: Final = PageSpec(
     tables=(consistency.consistency_tables,),
+    finding=consistency.finding,
     sections=(
         PAIRED_SECTIONS[0],
         consistency.consistency_section,
@@ -134,7 +135,7 @@ class RedirectQAStudy(Study):
         citation=bibtex("surface_consistency.studies.redirectqa"),
         question="the same fact under its article’s title and under a redirect to it",
         conditions=("title", "redirect"),
-        cells=("both correct", "title only", "redirect only", "neither"),
+        cells=("both correct", "title only correct", "redirect only correct", "neither correct"),
         clusters={"subject_id": "subjects", "item": "facts", "relation": "relations"},
         stratum="template",
         facet="template",

@@ -196,9 +196,9 @@ def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
     row = tables["differences"].iloc[0]
 
     assert [square.both, square.first_only] == [row["both"], row["reference_only"]]
-    assert [name for name, _, _ in square.facts] == ["same verdict", "lost of a correct", "kappa"]
+    assert [name for name, _, _ in square.facts] == ["same label", "lost of a correct", "kappa"]
     few = next(one for one in page_of(drawn(TWO, n_items=4))[2] if isinstance(one, MosaicPlots))
-    assert [name for name, _, _ in few.squares[0].facts] == ["same verdict", "kappa"], "intervals"
+    assert [name for name, _, _ in few.squares[0].facts] == ["same label", "kappa"], "intervals"
     assert answers.answers[0].cell in ("first_only", "second_only")
     assert len(tables["changed"]) == row["reference_only"] + row["model_only"]
     (check,) = (one for one in page.checks if one.level == "ok" and "Same" in one.title)

@@ -100,13 +100,13 @@ def test_the_page_leads_with_accuracy_where_hardly_anything_is_right():
     page, _ = report_of(run([(False, False)] * 50 + [(True, False)], [("a", "b")] * 51))
 
     sentence = told(page.finding.sentence)
-    assert sentence.startswith("The accuracy of m under title is 2.0 % (95 % CI ")
-    assert "The accuracy of m under redirect is 0.0 % (95 % CI " in sentence
+    assert sentence.startswith("The accuracy of m under “title” is 2.0 % (95 % CI ")
+    assert "The accuracy of m under “redirect” is 0.0 % (95 % CI " in sentence
     assert "consistency is not informative" in sentence
     assert "flip" not in sentence
     page, _ = report_of(run([(True, False)] * 20 + [(True, True)] * 20, [("a", "b")] * 40))
     assert told(page.finding.sentence).startswith(
-        "The flip rate of m between title and redirect is 50.0 % (95 % CI "
+        "The flip rate of m between “title” and “redirect” is 50.0 % (95 % CI "
     )
 
 

@@ -68,13 +68,12 @@ def test_effects_are_claimed_with_their_direction():
 
         finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
         assert re.match(
-            r"The flip rate between plain and capitals is [\d.]+\spoints higher for ada than for "
-            r"bob \(95 % CI ",
+            r"The flip rate between “plain” and “capitals” is [\d.]+\spoints higher for ada than "
+            r"for bob \(95 % CI ",
             finding,
         )
         assert re.search(
-            r"accuracy of ada is [\d.]+\spoints lower under the capitals than under the plain",
-            summary,
+            r"accuracy of ada is [\d.]+\spoints lower under “capitals” than under “plain”", summary
         )
 
 
@@ -84,13 +83,14 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
     row = tables["contrasts"].frame.set_index("rate").loc["flip_rate"]
     finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
     assert finding.startswith(
-        "The flip rate between plain and capitals does not differ significantly between bob and ada"
+        "The flip rate between “plain” and “capitals” does not differ significantly between "
+        "bob and ada"
     )
     width = 100 * (row["difference_high"] - row["difference_low"])
     told = re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)
     assert float(told[1]) == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
-    assert summary.startswith("The flip rate of ada between plain and capitals is ")
-    assert "The flip rate of bob between plain and capitals is " in summary
+    assert summary.startswith("The flip rate of ada between “plain” and “capitals” is ")
+    assert "The flip rate of bob between “plain” and “capitals” is " in summary
 
 
 @pytest.mark.parametrize(("models", "n_pairs"), [("abcd", 6), ("abcdef", 5)])
@@ -112,8 +112,8 @@ def test_numbers_without_an_interval_are_not_quoted():
 
     assert tables["overall"].frame["flip_rate_low"].isna().all()
     assert sentence_text(page.finding.sentence) == (
-        "The flip rate of m between plain and capitals cannot be inferred: 40 pairs in 1 fact are "
-        "too few (effective number of clusters 1, minimum 4)."
+        "The flip rate of m between “plain” and “capitals” cannot be inferred: 40 pairs in 1 fact "
+        "are too few (effective number of clusters 1, minimum 4)."
     )
     assert not re.search(r"\d", sentence_text(page.finding.summary))
     [square] = page.sections[0].blocks[0].squares
@@ -123,9 +123,11 @@ def test_numbers_without_an_interval_are_not_quoted():
     assert counts.nunique() == 4
 
 
-def test_planted_data_say_that_the_truth_is_known():
+def test_the_page_of_a_toy_model_has_a_warning():
     (run,) = world({"toy_model": (0.5, 0.5)}, seed=0)
     (other,) = world({"gpt2": (0.5, 0.5)}, seed=0)
 
-    assert page_of([run])[0].finding.warning.startswith("The truth is known: a small model was tr")
+    assert page_of([run])[0].finding.warning.startswith(
+        "This page tests the method: a small model was"
+    )
     assert page_of([other])[0].finding.warning == ""

@@ -148,16 +148,16 @@ TWELVE = [(True, False)] * 12 + [(True, True)] * 28
 @pytest.mark.parametrize(
     ("n_flips", "title"),
     [
-        (2, "Above the noise"),
-        (56, "Not significantly above the noise"),
-        (180, "Not significantly above the noise"),
+        (2, "Above test-retest noise"),
+        (56, "Not significantly above test-retest noise"),
+        (180, "Not significantly above test-retest noise"),
     ],
 )
 def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(n_flips, title):
     """12 of 40 flip: more than 2 of 200, and no more than chance allows over 56 of 200."""
     run = study_run(make_outcomes(TWELVE), floor=noise_floor("m", n_flips, 200))
 
-    known = {"Above the noise", "Not significantly above the noise"}
+    known = {"Above test-retest noise", "Not significantly above test-retest noise"}
     assert titles(page_of([run])) & known == {title}
 
 
@@ -184,7 +184,7 @@ def test_the_largest_floor_of_all_strata_counts_and_all_are_told():
 
     page = page_of([run], design=BY_KIND)
 
-    assert "Not significantly above the noise" in titles(page)
+    assert "Not significantly above test-retest noise" in titles(page)
     blocks = [block for section in page.sections for block in section.blocks]
     charts = [b for b in blocks if isinstance(b, ForestPlot) and b.name.startswith("flips-")]
     # Groups stand at the margin, each with a mark.
@@ -204,8 +204,8 @@ def test_the_finding_names_the_panel_that_it_is_of():
 
     both, one = (sentence_text(page_of([run]).finding.sentence) for run in runs)
 
-    assert "of m between title and redirect (template: original) is " in both
-    assert "of m between title and redirect is " in one
+    assert "of m between “title” and “redirect” (template: original) is " in both
+    assert "of m between “title” and “redirect” is " in one
 
 
 @pytest.mark.parametrize("label", ["500", "0500", "1e3", "nan"])
@@ -270,10 +270,10 @@ def test_limits_are_told_of_every_panel():
 
 def test_no_number_without_an_interval_stands_below_a_picture():
     facts = [
-        ("same verdict", Value(value=0.5, low=0.4, high=0.6), ""),
+        ("same label", Value(value=0.5, low=0.4, high=0.6), ""),
         ("kappa", Value(value=0.2, kind="number"), ""),
         ("tested", Value(value=0.03, kind="p_value"), "t"),
         ("not tested", Value(value=float("nan"), kind="p_value"), ""),
     ]
 
-    assert [name for name, *_ in inferred(facts)] == ["same verdict", "tested"]
+    assert [name for name, *_ in inferred(facts)] == ["same label", "tested"]
