@@ -40,8 +40,8 @@ def test_all_parts_stand_in_one_table(script, tmp_path, monkeypatch):
         assert found["speed"]["float32, transformers' continuous batching"]["value"] > 0
     assert found["minimal"]["float32, texts: same answers"]["value"] == 1
     assert found["minimal"]["float32: largest difference of log-probabilities"]["is_met"]
-    assert 0 <= found["agreement"]["bfloat16: right"]["value"] <= 1
-    note = found["agreement"]["int8: verdicts that agree with bfloat16"]["note"]
+    assert 0 <= found["agreement"]["bfloat16: correct"]["value"] <= 1
+    note = found["agreement"]["int8: labels equal to bfloat16"]["note"]
     assert "needs a CUDA GPU" in note
     headings = re.findall(r"(?m)^## (\w+)", (tmp_path / "table.md").read_text())
     assert headings == ["Faults", "Speed", "Agreement", "Trained", "Minimal"]

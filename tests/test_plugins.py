@@ -193,7 +193,7 @@ def test_a_message_on_an_option_lists_its_studies_although_others_are_broken(toy
     assert main(["score", "--study", "slaq", "--predictions", "x.jsonl", "--rule", "fuzzy"]) == 2
 
     told = capsys.readouterr().err
-    assert "--rule does not judge runs of slaq; use --judge-rule" in told
+    assert "--rule is not a scoring option of slaq; use --judge-rule" in told
     assert "cannot be loaded" not in told
 
 
@@ -219,7 +219,7 @@ def test_studies_that_are_not_asked_stand_in_no_list(capsys):
         (["run", "slaqq"], "no study 'slaqq' (did you mean 'slaq'?); available: audit, "),
         (["analyse", "frequncy"], "no analysis 'frequncy' (did you mean 'frequency'?); "),
         (["analyse", "nothing", "x", "--out", "y"], "no analysis 'nothing'"),
-        (["runn"], "no command 'runn' (did you mean 'run'?); there are compare, "),
+        (["runn"], "command 'runn' not found (did you mean 'run'?); commands: compare, "),
         (["run", "--out", "x", "slaq"], "name the study before its options"),
     ],
 )

@@ -54,7 +54,7 @@ def test_files_and_frames_have_the_same_clusters(tmp_path_factory, columns):
     n_clusters = by_rows.to_frame(all=True)["n_clusters"].tolist()
     for source in (frames[0], files["csv"][0], files["parquet"][0]):
         one = accuracy(source)
-        note = one.note if one.note.startswith("Clusters: ") else "Clusters: items, each on its own"
+        note = one.note if one.note.startswith("Clusters: ") else "Clusters: items, assumed"
         start = note.partition("; pass cluster")[0].partition("; cluster=")[0].partition(" Col")[0]
         assert expected.startswith(start.rstrip("."))
         assert one.to_frame()["n_clusters"].tolist() == n_clusters
@@ -87,7 +87,7 @@ def test_few_contexts_with_empty_cells_can_be_filled_and_named():
     note = clusters(compare(frame).sentences)
 
     assert "article groups them into 3 (1 without article), too few" in note
-    assert "(fill its empty cells; `cluster` article makes them the clusters)" in note
+    assert "(fill its empty cells; `cluster` article clusters by them)" in note
     filled = frame.fillna({"article": "none"})
     with pytest.warns(UndefinedMetricWarning, match=r"number of clusters 2\.07"):
         named = compare(filled, cluster="article")

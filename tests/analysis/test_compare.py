@@ -164,7 +164,7 @@ def test_a_label_does_not_change_the_analysis_and_is_reported(name, suffix, tmp_
 
     assert row_of(compared)["p_value"] == pytest.approx(without["p_value"], rel=1e-9)
     assert (without["conclusion"], named["conclusion"]) == ("better", "no significant difference")
-    assert compared.cluster_note == "items, each on its own, as far as the files say"
+    assert compared.cluster_note == "items, assumed to be independent"
     (note,) = compared.notes
     assert note.startswith(f"column {name} (4 values) labels the items; `cluster` {name} clus")
     low, high = (f"{100 * named[f'difference_{end}']:.1f}" for end in ("low", "high"))
@@ -255,13 +255,18 @@ OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")
             rows({"a": [1, 0]}),
             {"fail_if": "worse", "margin": 0.1},
             ValueError,
-            "`fail_if`, `margin` compares models, but all results are of one model, 'a'; give res",
+            "`fail_if`, `margin` requires several models, but all results are of one model, 'a'; ",
         ),
-        (PAIR, {"rule": "popqa"}, DataError, "no row holds an answer"),
-        (PAIR, {"scale": (1.0,)}, ValueError, "`scale` takes the least"),
+        (PAIR, {"rule": "popqa"}, DataError, "no row contains an answer"),
+        (PAIR, {"scale": (1.0,)}, ValueError, "`scale` requires the minimum"),
         (PAIR, {"baseline": "c"}, ValueError, "'c' is none of the models"),
         (PAIR, {"fail_if": "maybe-worse"}, ValueError, "needs `margin`"),
-        (SEVERAL, {"fail_if": "worse"}, ValueError, "needs `baseline` .* more than two .* a, b, c"),
+        (
+            SEVERAL,
+            {"fail_if": "worse"},
+            ValueError,
+            "requires `baseline` .* more than two .* a, b, c",
+        ),
         (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores outside 0 to 1"),
         (APART, {}, ValueError, "no item has a score of every model"),
         (OTHERS, {}, DataError, r"no metric in common \(a: em; b: f1\)"),
@@ -347,7 +352,7 @@ def test_repeats_without_a_score_are_counted():
     compared = compare_results(frame)
     without = compare_results(frame.assign(score=once))
 
-    said = "b has no score (score) of 4 repeats; such an item has the mean of its others"
+    said = "b has no score (score) of 4 repeats; the mean of an item excludes missing repeats"
     assert compared.metrics["score"].n_items == 20
     assert [note for note in compared.notes if "repeat" in note] == [said]
     assert [note for note in without.notes if "repeat" in note] == [said]
@@ -362,7 +367,9 @@ def test_a_rule_asks_which_of_several_answers_to_an_item_it_judges():
     frame = pd.concat(part.assign(metric=metric, prediction=text) for metric, text in filters)
     rule = ComparisonSettings(rule="exact")
 
-    with pytest.raises(DataError, match="em,strict, em,any have an answer each; name one by `metr"):
+    with pytest.raises(
+        DataError, match="em,strict, em,any have different answers; select one by `"
+    ):
         compare_results(frame, settings=rule)
     chosen = compare_results(frame, ResultColumns(metrics=("em,any",)), rule)
     assert chosen.metrics["exact"].models["mean"].tolist() == [1, 1]
@@ -461,7 +468,7 @@ def compared_by(frame, *, lower=(), columns=None, **settings):
 @pytest.mark.parametrize(
     ("metric", "columns", "lower", "conclusion", "note"),
     [
-        ("wer", {}, (), "worse", "lower scores of wer are better, by its name; if not, give"),
+        ("wer", {}, (), "worse", "lower scores of wer are better, by its name; if not, list"),
         ("val_loss,none", {}, (), "worse", "by its name"),
         ("error_recovery_accuracy", {}, (), "better", None),
         ("wer", {}, ("none",), "better", None),

@@ -396,12 +396,12 @@ test_accuracy_rejects = refusals(
         ColumnNotFoundError,
         'pass score="first_correct" or "second_correct" for one condition, or use paired',
     ),
-    ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. Scores alone become a"),
+    ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert a list of"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
     (
         ((ONE.drop(columns="correct").assign(hit=1, acc=0),), {}),
         ColumnNotFoundError,
-        "'hit' and 'acc' could both be it; pass score=",
+        "'hit' and 'acc' are possible; pass score=",
     ),
     (((answers(),), {}), DataError, r"360 rows have the same item, form.*pass repeat="),
     (((pd.concat([answers()] * 2),), {"repeat": "run"}), DataError, "same item, form, run"),
@@ -445,7 +445,7 @@ def test_compare_takes_every_option_of_the_command(tmp_path, capsys):
 
 test_compare_rejects = refusals(
     lambda call: call(),
-    (compare, TypeError, "compare needs results"),
+    (compare, TypeError, "compare requires results"),
     (lambda: compare({"a": SOURCE, "b": SOURCE[:0]}), DataError, "b holds no rows"),
     (lambda: compare(ONE, scor="x"), r"compare has no option 'scor' \(did you mean 'score'"),
     (lambda: compare(ONE, fail_if="worse"), "compare has no option 'fail_if'"),
@@ -763,14 +763,16 @@ def test_tasks_of_a_file_are_not_pooled(tmp_path):
 
 
 def test_one_row_per_answer_is_not_a_table_of_pairs():
-    with pytest.raises(ColumnNotFoundError, match=r"needs one row per pair; pass df\.pivot"):
+    with pytest.raises(ColumnNotFoundError, match=r"requires one row per pair; pass df\.pivot"):
         paired(ONE)
 
 
 def test_a_clustered_test_needs_clusters():
     pairs = pd.DataFrame({"first_correct": [1, 0] * 20, "second_correct": [1] * 40})
 
-    with pytest.raises(ValueError, match="test='obuchowski' needs clusters of pairs; pass cluster"):
+    with pytest.raises(
+        ValueError, match="test='obuchowski' requires clusters of pairs; pass cluster"
+    ):
         paired(pairs, test="obuchowski")
 
 

@@ -124,12 +124,12 @@ def test_the_study_of_forms_and_comparisons_accept_the_same_answers():
         assert data.rows["references"].tolist()[::2] == frame["references"].tolist()[:N]
 
 
-def test_references_that_are_not_understood_are_refused_under_a_rule_alone():
+def test_unreadable_references_raise_an_error_only_with_a_rule():
     answers = rows(references=lambda name: {"label": "A", "choice": name})
     scores = [row | {"correct": 1} for row in answers]
 
     with pytest.raises(
-        DataError, match=r"40 of 40 answers .*not understood, first .*'label'.*JSON"
+        DataError, match=r"40 of 40 answers .*cannot be read, first .*'label'.*JSON"
     ):
         means(answers)
     assert means(scores, rule=None) == {"a": 1, "b": 1}
@@ -187,7 +187,7 @@ def test_answers_without_references_have_no_score_and_are_counted():
     made = scored(answers)
 
     assert made.frame["score"].isna().sum() == 10
-    assert "10 of 40 answers have no references, and so no score" in made.notes
+    assert "10 of 40 answers have no references and no score" in made.notes
 
 
 def test_references_that_equal_the_question_are_reported():
@@ -220,7 +220,7 @@ def test_reasoning_is_no_part_of_the_scored_answer(kind):
     made = scored(answers, rule="popqa")
 
     assert made.frame.groupby("model", observed=True)["score"].mean().to_dict() == TRUTH
-    assert made.notes[1] == "the reasoning of 40 answers was split off before they were scored"
+    assert made.notes[1] == "the reasoning of 40 answers was removed before scoring"
     assert not made.doubts
 
 

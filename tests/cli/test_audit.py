@@ -108,7 +108,10 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
         ([], "--runner lookup needs --model"),
         (["--threshold", "abc"], "input should be a valid number"),
         (["--model", "toy_model", "--runner", "READER"], "--model toy_model trains its own model"),
-        (["--model", "m", "--leaked", "3"], "--leaked is an option of the toy model; it needs --m"),
+        (
+            ["--model", "m", "--leaked", "3"],
+            "--leaked is an option of the toy model; it requires --m",
+        ),
         ([*READS, "--retriever", "nothing"], "retriever must be one of"),
         ([*READS, "--styles", "haiku"], "no style haiku"),
         ([*READS, "--setting", "radius=0.1"], "does not have an encoder"),

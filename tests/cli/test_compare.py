@@ -33,7 +33,7 @@ def test_two_files_of_a_tool_need_no_option(capsys):
     out = " ".join(capsys.readouterr().out.split())
     said = "The accuracy (reward) does not differ significantly between alpha and beta (difference"
     assert said in out
-    assert "Clusters: items, each on its own" in out
+    assert "Clusters: items, assumed to be independent" in out
     assert main(["compare", *NEMO, "--names", "a", "b", "--json", "--wide"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     (row,) = json.loads(line)["rows"]
@@ -56,7 +56,9 @@ def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, caps
     told = capsys.readouterr()
     assert "branch" in told.out
     assert ("branch against main by score" in told.err) is (code == WORSE)
-    clustered = f"`fail_if` {options[1]}, clustered by items, each on its own" if options else ""
+    clustered = (
+        f"`fail_if` {options[1]}, clustered by items, assumed to be independent" if options else ""
+    )
     assert told.err.startswith(clustered)
     assert bool(told.err) is bool(options)
 
@@ -135,7 +137,7 @@ def files_of(pattern):
 def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool, capsys):
     files = files_of(tool)
     assert main(["compare", *files]) == 2
-    assert "no row holds a score" in capsys.readouterr().err
+    assert "no row contains a score" in capsys.readouterr().err
     assert main(["compare", *files, "--rule", "exact", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["model_mean"] < row["reference_mean"]
@@ -162,8 +164,8 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give result files or folders of the models"),
-        ([*NEMO, "--json", "--markdown"], "--json and --markdown choose the form"),
+        ([], "pass result files or folders of the models"),
+        ([*NEMO, "--json", "--markdown"], "--json and --markdown are mutually"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
         ([*NEMO, "--margin", "2"], "margin 2 includes the whole scale, 0 to 1"),
         ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
@@ -257,7 +259,7 @@ def test_a_single_row_is_printed_as_names_and_values(answers, capsys):
     ("words", "message"),
     [
         (["accuracy"], "give a result file or folder"),
-        (["accuracy", "{}", "--json", "--latex"], "--json and --latex choose the form"),
+        (["accuracy", "{}", "--json", "--latex"], "--json and --latex are mutually"),
         (["consistency", "{}", "--markdown", "--wide"], "--wide has no effect on --markdown"),
         (["compare", "{}", "--first", "a"], "use `surface-consistency paired`"),
         (["analyse", "forms", "{}"], "consistency replaces analyse forms"),
@@ -290,7 +292,9 @@ def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
     pd.DataFrame(rows).to_json(file, orient="records", lines=True)
 
     assert main(["consistency", str(file)]) == 2
-    assert "no row holds a score; name the column of scores by --score" in capsys.readouterr().err
+    assert (
+        "no row contains a score; name the column of scores by --score" in capsys.readouterr().err
+    )
     assert main(["consistency", str(file), "--rule", "popqa", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["consistency"], row["all_correct"], row["accuracy"]) == (0.5, 0.5, 0.75)
@@ -347,4 +351,7 @@ def test_a_test_of_differences_is_refused_for_one_model(tmp_path, capsys):
     pd.DataFrame({"item": range(40), "correct": [1, 0] * 20}).to_csv(file, index=False)
 
     assert main(["compare", str(file), "--test", "exact"]) == 2
-    assert "--test compares models, but all results are of one model" in capsys.readouterr().err
+    assert (
+        "--test requires several models, but all results are of one model"
+        in capsys.readouterr().err
+    )

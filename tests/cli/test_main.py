@@ -231,13 +231,13 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["score"], "give either the folder of a run or --predictions FILE"),
-        (["score", "--predictions", "x.jsonl"], "--predictions needs --out"),
+        (["score"], "pass either the folder of a run or --predictions FILE"),
+        (["score", "--predictions", "x.jsonl"], "--predictions requires --out"),
         (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
         (["score", "x", "--limit", "3"], "--limit belongs to --predictions"),
         (["score", "x", "--judge", "llm", "--judge-model", "m"], "there is no folder x (in "),
         (["report"], "no run folder is given"),
-        (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
+        (["demo", "--ot", "x"], "--out is required and takes a value; option --ot does not exist"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
         (["paired", "empty.csv", *VERDICTS], "empty.csv holds no rows, so no "),
         (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
@@ -250,7 +250,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
             marks=NEEDS_TORCH,
         ),
         (["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"], "--source: no file"),
-        (["report", "made", "--out", "made/report.html"], "--out names a folder"),
+        (["report", "made", "--out", "made/report.html"], "--out is a folder"),
         (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
         (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
         (["analyse", "frequency", "x", "--frequencies", "y"], "there is no folder x (in "),
@@ -291,9 +291,9 @@ def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("surface_consistency.analysis.compare.compare_results", stop)
 
     assert run(stopping, tmp_path / "run") == 130
-    assert "interrupted; the same command again keeps what" in capsys.readouterr().err
+    assert "interrupted; repeat the command to resume" in capsys.readouterr().err
     assert main(["compare", "one.csv", "other.csv"]) == 130
-    assert capsys.readouterr().err == "interrupted; the same command again begins anew\n"
+    assert capsys.readouterr().err == "interrupted; repeat the command to start again\n"
 
 
 @pytest.fixture
@@ -505,7 +505,7 @@ def test_prompts_without_an_answer_have_an_exit_code_and_stand_in_captions(
     capsys.readouterr()
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out
-    assert re.search(r"(?m)^  3 +The work is done, but prompts have no answer", listed)
+    assert re.search(r"(?m)^  3 +Success, but prompts have no answer", listed)
 
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"
@@ -589,7 +589,7 @@ def test_a_full_disk_behind_what_is_printed_is_named():
         done = process(["--version"], stdout=full)
 
     assert done.returncode == 2
-    assert b"what is printed cannot be written (No space left on device)" in done.stderr
+    assert b"output cannot be written (No space left on device)" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--out", ""], ["--out="]])

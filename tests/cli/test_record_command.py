@@ -46,7 +46,7 @@ class Asked(Settings):
     @model_validator(mode="after")
     def _check(self):
         if self.truncate and self.shots == 0:
-            raise ValueError("`truncate` has no effect with `shots=0`; leave it out")
+            raise ValueError("`truncate` has no effect with `shots=0`; omit it")
         return self
 
 
@@ -133,15 +133,15 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
         (["--n-permutations", "0"], "--n-permutations: input should be greater than 0, got 0"),
         (["--shots", "-1"], "--shots: input should be greater than or equal to 0, got -1"),
         (["--lengths", "short=0"], "--lengths: input should be greater than 0, got '0'"),
-        (["--lengths", "short"], "--lengths takes NAME=VALUE, got 'short'"),
+        (["--lengths", "short"], "--lengths requires NAME=VALUE, got 'short'"),
         (["--lengths", "free=1"], "--lengths: input should be 'short' or 'long', got 'free'"),
         (["--lengths", "short=a"], "--lengths: input should be a valid integer"),
         (["--shots", "abc"], "Invalid value for --shots: input should be a valid integer"),
         (["--style", "foo"], "Invalid value for --style: input should be 'chat' or 'completion'"),
         (["--shot", "1"], "Unknown option: --shot. Did you mean --shots?"),
-        (["--draws", "3"], "Unknown option: --draws. Write --setting draws=VALUE"),
-        (["--truncate", "--shots", "0"], "--truncate has no effect with --shots 0; leave it out"),
-        (["--setting", "draws"], "--setting takes NAME=VALUE, got 'draws'"),
+        (["--draws", "3"], "Unknown option: --draws. Use --setting draws=VALUE"),
+        (["--truncate", "--shots", "0"], "--truncate has no effect with --shots 0; omit it"),
+        (["--setting", "draws"], "--setting requires NAME=VALUE, got 'draws'"),
         (["--setting", "draws=0"], "--setting draws: input should be greater than or equal to 1"),
         (
             ["--setting", "drawn=1"],

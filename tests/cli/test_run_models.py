@@ -136,11 +136,11 @@ def test_a_path_with_an_at_sign_is_a_path(tmp_path, monkeypatch):
     [
         (["--model", "a", "b", "--label", "x"], "--label names one model; leave it out with seve"),
         (["--model", "a", "b", "--model-revision", "x"], "--model-revision is of one model; with"),
-        (["--model", "a/b", "a-b"], "--model a-b: two models have the folder"),
-        (["--shards", "0"], "--shards is 1 or more, got 0"),
-        (["--shards", "2", "--shard", "3"], "--shard is a number from 1 to --shards 2, got 3"),
-        (["--shard", "0"], "--shard is a number from 1 to --shards 1, got 0"),
-        (["--model", "toy_model", "--shards", "2"], "--shards needs a model that exists"),
+        (["--model", "a/b", "a-b"], "--model a-b: two models have the same folder"),
+        (["--shards", "0"], "--shards must be 1 or more, got 0"),
+        (["--shards", "2", "--shard", "3"], "--shard must be a number from 1 to --shards 2, got 3"),
+        (["--shard", "0"], "--shard must be a number from 1 to --shards 1, got 0"),
+        (["--model", "toy_model", "--shards", "2"], "--shards requires a trained model"),
     ],
 )
 def test_mistakes_are_named_before_anything_is_loaded(home, capsys, words, message):

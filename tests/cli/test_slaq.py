@@ -184,9 +184,15 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
 
     for words, message in (
         (["--labels", str(labels)], "1 of 1 labels are of answers that this run does not hold"),
-        (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
-        (["--setting", "region=whole"], "--setting region does not judge runs of slaq; use --judg"),
-        (["--setting=region=whole"], "--setting region does not judge runs of slaq; use --judg"),
+        (["--rule", "fuzzy"], "--rule is not a scoring option of slaq; use --judge-rule"),
+        (
+            ["--setting", "region=whole"],
+            "--setting region is not a scoring option of slaq; use --judg",
+        ),
+        (
+            ["--setting=region=whole"],
+            "--setting region is not a scoring option of slaq; use --judg",
+        ),
         (["--setting", "regoin=whole"], "--setting has no setting 'regoin'"),
     ):
         assert main([*score, *words]) == 2
