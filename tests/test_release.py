@@ -96,9 +96,9 @@ def test_hub_report_contains_columns_counts_and_the_loader(validate_hub, copy, c
 
     report = capsys.readouterr().out
     assert "| `subject_surface` | surface | str 584 | 0 | 285 |" in report
-    assert "columns that nothing reads: relation_id" in report
+    assert "columns that are not read: relation_id" in report
     assert "rows 584, published 61,120" in report
-    assert "the loader takes it: 584 questions, 392 pairs, 0 unpaired" in report
+    assert "the loader returns 584 questions, 392 pairs, 0 unpaired" in report
 
 
 def test_hub_report_names_a_column_under_another_name(validate_hub, copy, tmp_path):
@@ -110,8 +110,8 @@ def test_hub_report_names_a_column_under_another_name(validate_hub, copy, tmp_pa
     assert validate_hub.main(chosen) == 1
 
     report = out.read_text("utf-8")
-    assert "columns that nothing reads: relation_id, prompt_text" in report
-    assert re.search("the loader refuses it: .*question", report)
+    assert "columns that are not read: relation_id, prompt_text" in report
+    assert re.search("the loader raises an error: .*question", report)
 
 
 def test_hub_report_contains_unreachable_data_sets(validate_hub, capsys):

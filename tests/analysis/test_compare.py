@@ -41,7 +41,7 @@ def test_forms_of_an_instance_are_separate_pairs_in_one_cluster():
     compared = compare_results([FILES / "helm" / model for model in TWO])
     result = compared.metrics["exact_match"]
 
-    assert compared.cluster_note == "items, each in all its forms"
+    assert compared.cluster_note == "items, each with all its forms"
     assert result.groups.set_index("group")["n"].to_dict() == {"": 6, "typos": 3}
     assert result.groups.set_index("group").loc["", "difference"] == pytest.approx(-1 / 3)
     assert result.differences["n_clusters"].tolist() == [6]
@@ -260,7 +260,7 @@ OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")
         (PAIR, {"rule": "popqa"}, DataError, "no row contains an answer"),
         (PAIR, {"scale": (1.0,)}, ValueError, "`scale` requires the minimum"),
         (PAIR, {"baseline": "c"}, ValueError, "'c' is none of the models"),
-        (PAIR, {"fail_if": "maybe-worse"}, ValueError, "needs `margin`"),
+        (PAIR, {"fail_if": "maybe-worse"}, ValueError, "requires `margin`"),
         (
             SEVERAL,
             {"fail_if": "worse"},

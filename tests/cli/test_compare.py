@@ -168,7 +168,7 @@ def test_broken_file_is_named_with_the_problem(tmp_path, content, said, capsys):
         ([*NEMO, "--json", "--markdown"], "--json and --markdown are mutually"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
         ([*NEMO, "--margin", "2"], "margin 2 includes the whole scale, 0 to 1"),
-        ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
+        ([*NEMO, "--fail-if", "maybe-worse"], "requires --margin"),
         ([*NEMO, "--cluster", "shelf"], "shelf"),
     ],
 )
