@@ -267,7 +267,7 @@ OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")
             ValueError,
             "requires `baseline` .* more than two .* a, b, c",
         ),
-        (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "requires scores from 0 to 1"),
+        (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores from 0 to 1"),
         (APART, {}, ValueError, "no item has a score of every model"),
         (OTHERS, {}, DataError, r"no metric in common \(a: em; b: f1\)"),
         (PAIR, {"by": ("score",)}, DataError, r"`by` score: item '0' is '1\.0' in a row of 'a' an"),

@@ -599,7 +599,8 @@ def test_empty_folder_is_not_the_current_folder(command, words, tmp_path, monkey
 
     assert main([*command, *words]) == 2
 
-    assert capsys.readouterr().err == "error: --out is empty; pass a folder, such as '.' for the current one\n"
+    message = "error: --out is empty; pass a folder, such as '.' for the current one\n"
+    assert capsys.readouterr().err == message
     assert list(tmp_path.iterdir()) == []
 
 
