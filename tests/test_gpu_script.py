@@ -63,4 +63,4 @@ def test_without_a_gpu_only_tiny_runs(script, tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         script["main"]()
 
-    assert "no CUDA GPU found; --tiny tries the script on a CPU" in capsys.readouterr().err
+    assert "no CUDA GPU found; --tiny tests the script on a CPU" in capsys.readouterr().err
