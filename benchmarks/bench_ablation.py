@@ -1,13 +1,13 @@
-"""Ablation: one forward a component, growing batches, and other libraries on the same model.
+"""Ablation: one forward per component, growing batches, and other libraries on the same model.
 
 Run `OMP_NUM_THREADS=1 python benchmarks/bench_ablation.py`; prints Markdown tables. The model has
 the shape of Pythia-70m (54 components) and random weights; the answer is the last 12 tokens. Times
-are CPU seconds of the process on one thread, medians of interleaved rounds; what is slow is timed
-on some components and extrapolated. `nnsight` and `transformer_lens` stand beside where they are
-installed. On a GPU: `--device cuda`; `bench_ablation_paper.py` has the paper's sizes. The exit
-status is 1 where a budget is missed: 4 times one by one at 48 tokens, 3.5 at 128, 10 at answer
-positions of 128, 4 for minimal sets, differences of 1e-5, and on a CPU, which so small a model
-fills, 60 % of sgemm.
+are CPU seconds of the process on one thread, medians of interleaved rounds; slow methods are
+timed on some components and extrapolated. `nnsight` and `transformer_lens` are included if they are
+installed. On a GPU: `--device cuda`; `bench_ablation_paper.py` has the sizes of the paper. The exit
+status is 1 if a budget is missed: 4 times one by one at 48 tokens, 3.5 at 128, 10 at answer
+positions of 128, 4 for minimal sets, differences of 1e-5, and 60 % of sgemm on a CPU, which even
+such a small model fully uses.
 """
 
 import argparse
@@ -36,7 +36,7 @@ ANSWER_BUDGET, SETS_BUDGET, SGEMM_BUDGET, TOLERANCE = 10.0, 4.0, 0.6, 1e-5
 
 
 def make_model(device):
-    """Make a GPT-NeoX of 70 million parameters whose components matter."""
+    """Make a GPT-NeoX of 70 million parameters in which all components have an effect."""
     torch.manual_seed(0)
     config = transformers.GPTNeoXConfig(
         vocab_size=50_304,
@@ -54,7 +54,7 @@ def make_model(device):
 
 
 def seconds_of(work, device):
-    """Time work in CPU seconds, on a GPU in seconds of the clock."""
+    """Time work in CPU seconds, on a GPU in wall-clock seconds."""
     clock = time.perf_counter if device == "cuda" else time.process_time
     start = clock()
     found = work()
@@ -64,7 +64,7 @@ def seconds_of(work, device):
 
 
 def one_forward(model, ids, component=None):
-    """Ablate one component by hooks of a whole forward with all logits, as tutorials do."""
+    """Ablate one component by hooks of a full forward with all logits, as in tutorials."""
     handle = None
     if component is not None:
         layer = model.gpt_neox.layers[component.layer]
@@ -106,7 +106,7 @@ def by_nnsight(model, ids, component):
 
 
 def make_bridge(model):
-    """Wrap the model by TransformerLens; None where it cannot be wrapped without a hub."""
+    """Wrap the model by TransformerLens; None if that requires the hub."""
     if find_spec("transformer_lens") is None:
         return None
     bridge = importlib.import_module("transformer_lens.model_bridge").TransformerBridge
@@ -141,7 +141,7 @@ def by_bridge(bridge, ids, component):
 
 
 def sgemm_rate(device):
-    """Measure the floating-point operations a second of a product of matrices."""
+    """Measure the floating-point operations per second of a product of matrices."""
     one, other = torch.randn(512, 2048, device=device), torch.randn(2048, 2048, device=device)
     best = 0.0
     for _ in range(5):
@@ -151,14 +151,14 @@ def sgemm_rate(device):
 
 
 def recover_rows(model, scores):
-    """Find sets, and count the forwards that one row at a time would take."""
+    """Find sets, and count the forwards that are needed with one row at a time."""
     return sum(len(one.components) + 1 for one in recover(model, scores))
 
 
 def all_ways(model, prepared, bridge, ids, answer, sampled):
-    """Give the ways by name; those that run a component at a time take the sampled ones."""
+    """Return the methods by name; those with one component at a time use the sampled ones."""
     ways = {
-        "one forward a component": lambda: [one_forward(model, ids, c) for c in sampled],
+        "one forward per component": lambda: [one_forward(model, ids, c) for c in sampled],
         "growing batch": lambda: ablate(prepared, answer, readout="logit"),
         "growing batch, answer positions": lambda: ablate(
             prepared, answer, readout="logit", positions="answer"
@@ -172,7 +172,7 @@ def all_ways(model, prepared, bridge, ids, answer, sampled):
 
 
 def main():
-    """Time all ways and compare their numbers."""
+    """Time all methods and compare their numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--every", type=int, default=6)
@@ -189,7 +189,7 @@ def main():
     bridge = make_bridge(model)
     threads = torch.get_num_threads()
     print(f"{platform.machine()}, {threads} threads; sgemm {rate / 1e9:.0f} GFLOP/s\n")
-    print("| tokens | way | seconds | times one by one | share of sgemm | difference |")
+    print("| tokens | method | seconds | times one by one | proportion of sgemm | difference |")
     print("|---|---|---|---|---|---|")
     met = True
     for n_tokens in given.tokens:
@@ -202,12 +202,12 @@ def main():
             for name, work in ways.items():
                 found[name], seconds = seconds_of(work, device)
                 times[name].append(seconds * (scale if isinstance(found[name], list) else 1.0))
-        slow = statistics.median(times["one forward a component"])
+        slow = statistics.median(times["one forward per component"])
         scores = found["growing batch"]
         for name, of_way in times.items():
             seconds = statistics.median(of_way)
             result = found[name]
-            reference = np.stack(found["one forward a component"], axis=1)
+            reference = np.stack(found["one forward per component"], axis=1)
             told, share = "-", "-"
             if isinstance(result, list):
                 difference = np.abs(np.stack(result, axis=1) - reference).max()
@@ -230,7 +230,7 @@ def main():
                 flush=True,
             )
         rows, seconds = seconds_of(lambda scores=scores: recover_rows(prepared, scores), device)
-        one_row = statistics.median(times["one forward a component"]) / len(components)
+        one_row = statistics.median(times["one forward per component"]) / len(components)
         print(
             f"| {n_tokens} | minimal sets, {rows} runs | {seconds:.2f} "
             f"| **{rows * one_row / seconds:.1f}** | - | - |",

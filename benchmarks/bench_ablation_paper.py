@@ -1,12 +1,12 @@
 """Ablation at the sizes of SLAQ's section 5: hours for its 360 pairs.
 
 Run `python benchmarks/bench_ablation_paper.py --device cuda --dtype bfloat16`; prints a Markdown
-table. The models have the shapes of the paper's six (of Qwen-2.5, which has no 1B, the 1.5B) and
-random weights, which cost what trained ones do. A pair is a short answer of 12 tokens in a text of
-64, and a span of 30 tokens that ends a text of 256. Importances are timed whole. Minimal sets are
-timed on 256 growing sets in random order, and scaled to the rows that a set of 30 % of the
-components takes at every token, since random weights need no particular set. One forward a
-component, with all logits, is timed on 24 components and scaled to all.
+table. The models have the shapes of the six models of the paper (for Qwen-2.5, which has no 1B, the
+1.5B) and random weights, which have the same cost as trained ones. A pair is a short answer of 12
+tokens in a text of 64, and a span of 30 tokens that ends a text of 256. Importances are timed
+completely. Minimal sets are timed on 256 growing sets in random order, and scaled to the rows of a
+set of 30 % of the components at every token, since random weights have no particular set. One
+forward per component, with all logits, is timed on 24 components and scaled to all.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def make_model(config, device, dtype):
 
 
 def seconds_of(work, device):
-    """Return what the work gives and its seconds by the clock."""
+    """Return the result of the work and its wall-clock seconds."""
     start = time.perf_counter()
     found = work()
     if device == "cuda":
@@ -67,7 +67,7 @@ def seconds_of(work, device):
 
 
 def one_forward(prepared, ids, component):
-    """Ablate one component by a hook of a whole forward with all logits, as tutorials do."""
+    """Ablate one component by a hook of a full forward with all logits, as in tutorials."""
     points = prepared.map.hook_points[component.layer]
     if component.kind == "mlp":
         hook = points.mlp.register_forward_hook(lambda module, args, out: out * 0)
@@ -88,7 +88,7 @@ def one_forward(prepared, ids, component):
 
 
 def growing_sets(n_components, n_tokens, rng):
-    """Return what rows lose whose sets grow by one up to the share, and the token read of each."""
+    """Return the losses of rows whose sets grow by one up to the proportion, and their tokens."""
     largest = max(1, round(SHARE * n_components))
     n_sizes = min(largest, max(1, N_ROWS // n_tokens))
     ablated = np.ones((n_tokens * n_sizes, n_components), dtype=bool)
@@ -101,7 +101,7 @@ def growing_sets(n_components, n_tokens, rng):
 
 
 def measure(prepared, length, n_answer, given):
-    """Return seconds of importances, of sets and of one forward a component, for one text."""
+    """Return seconds of importances, of sets and of one forward per component, for one text."""
     rng = np.random.default_rng(0)
     ids = torch.as_tensor(rng.integers(1000, 100_000, size=(1, length)), device=given.device)
     answer = TokenizedAnswer(ids=ids[0].tolist(), start=length - n_answer)
@@ -118,7 +118,7 @@ def measure(prepared, length, n_answer, given):
         _, alone = seconds_of(
             lambda: [one_forward(prepared, ids, component) for component in singles], given.device
         )
-        if number:  # The first round warms up.
+        if number:  # The first round is a warm-up.
             times["importances"].append(whole)
             times["sets"].append(rows / len(ablated) * n_answer * round(SHARE * len(components)))
             times["single"].append(alone / N_SINGLE * len(components))
@@ -135,7 +135,7 @@ def main():
     given = parser.parse_args()
     print(f"{given.device}, {given.dtype}, torch {torch.__version__}\n")
     print(
-        "| shape | components | text | importances, s | one forward a component, s | times "
+        "| shape | components | text | importances, s | one forward per component, s | times "
         "| sets of 30 %, s | 60 pairs, hours |"
     )
     print("|---|---|---|---|---|---|---|---|")

@@ -1,8 +1,8 @@
-"""Cluster bootstrap of RedirectQA's 37 groups, against scipy.stats.bootstrap on one group.
+"""Cluster bootstrap of the 37 groups of RedirectQA, and scipy.stats.bootstrap on one group.
 
 Run `python benchmarks/bench_bootstrap.py`; prints a Markdown table. The pairs are synthetic, with
 the sizes of RedirectQA: 15,888 pairs of 14,672 facts about 11,453 subjects, in 3 types and 33
-categories (table 3 of arXiv 2604.21882). Exits with an error where all groups, by fact or by
+categories (table 3 of arXiv 2604.21882). Exits with an error if all groups, by fact or by
 subject, take 2 seconds or more.
 """
 
@@ -37,7 +37,7 @@ CATEGORY_COUNTS = {
 
 
 def synthetic_pairs(rng):
-    """Return pairs whose verdicts correlate within a fact and a subject."""
+    """Return pairs whose labels correlate within a fact and a subject."""
     subject_of_fact = np.r_[
         np.arange(N_SUBJECTS), rng.integers(0, N_SUBJECTS, N_FACTS - N_SUBJECTS)
     ]
@@ -60,7 +60,7 @@ def synthetic_pairs(rng):
 
 
 def deal_categories(rng):
-    """Give each pair one label, and the labels left over to pairs that lack them."""
+    """Assign one label to each pair, and the remaining labels to pairs without them."""
     names = [f"{kind}/{i}" for kind, counts in CATEGORY_COUNTS.items() for i in range(len(counts))]
     sizes = [count for counts in CATEGORY_COUNTS.values() for count in counts]
     labels = rng.permutation(np.repeat(names, sizes))
@@ -82,7 +82,7 @@ def all_groups(frame, cluster):
 
 
 def scipy_consistency(counts, batch):
-    """Bootstrap the overall consistency with scipy, whose sample is the clusters."""
+    """Bootstrap the overall consistency with scipy, with clusters as the sample."""
     return scipy.stats.bootstrap(
         (counts[:, 0] + counts[:, 3], counts.sum(axis=1)),
         lambda same, pairs, axis: same.sum(axis=axis) / pairs.sum(axis=axis),

@@ -1,10 +1,10 @@
-"""The whole build of RedirectQA from the dumps of a synthetic wiki: time, memory, disk.
+"""The complete build of RedirectQA from the dumps of a synthetic wiki: time, memory, disk.
 
 The wiki is that of `synthetic_wiki.py`, at scale 1 a tenth of the English Wikipedia. The build runs
-in a process of its own, so that its peak memory is its own. The last table projects the time and
+in a separate process, so that its peak memory can be measured. The last table projects the time and
 the disk of a build from the real dumps: rows and plain bytes at the rate measured for each dump,
 and the steps in proportion to the pages; joins that no longer fit in memory add to that. Exits with
-an error where a budget is missed: at scale 1 fifteen minutes and 4 GB.
+an error if a budget is missed: at scale 1 fifteen minutes and 4 GB.
 
     python benchmarks/bench_build.py --scale 1 --folder FOLDER
 """
@@ -32,7 +32,7 @@ from synthetic_wiki import write_wiki
 
 BUDGET_SECONDS = 15 * 60
 BUDGET_BYTES = 4 * 10**9
-# What the real dumps hold, to the order of magnitude (English Wikipedia and Wikidata, 2025): rows
+# Size of the real dumps, to the order of magnitude (English Wikipedia and Wikidata, 2025): rows
 # of the SQL tables, plain bytes of the files of lines, and packed bytes for the disk.
 REAL_ROWS = {
     "page": 62e6,
@@ -44,13 +44,13 @@ REAL_ROWS = {
 REAL_PLAIN_BYTES = {"pageviews": 12 * 22e9, "wikidata": 1.7e12}
 REAL_PACKED_BYTES = 160e9
 REAL_ENTITIES = 115e6
-# bzip2 unpacked by two threads: no reader of Wikidata's .bz2 is faster.
+# bzip2 unpacked by two threads; readers of the .bz2 of Wikidata are not faster.
 BZ2_PLAIN_RATE = 110e6
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the build's own process found out."""
+    """Measurements of the process of the build."""
 
     seconds: float
     stages: dict[str, float]
@@ -86,7 +86,7 @@ def build(folder: Path, work: Path, triples: int, memory_limit: str, threads: in
 
 
 def kind_of(stage: str) -> str:
-    """Tell which dump a stage reads; steps are their own kind."""
+    """Return the dump that a stage reads; steps are a separate kind."""
     name = stage.removeprefix("read ")
     return "pageviews" if name.startswith("pageviews") else name
 
@@ -106,7 +106,7 @@ def print_stages(measured: Measured, sizes: dict[str, int]) -> dict[str, float]:
 def print_projection(
     measured: Measured, kinds: dict[str, float], plain: dict[str, int], staged: dict[str, int]
 ) -> None:
-    """Print what the real dumps would take, with the arithmetic."""
+    """Print the projection for the real dumps, with the calculation."""
     rows = {kind_of(count.step): count.rows_in for count in measured.attrition}
     print("\n| what | arithmetic | hours | staged GB |\n|---|---|---|---|")
     hours = disk = 0.0
@@ -129,13 +129,11 @@ def print_projection(
         f"| steps | {steps:,.1f} s, {times:,.0f} times as many pages "
         f"| {steps * times / 3600:.2f} | |"
     )
-    print(
-        f"| total | beside {REAL_PACKED_BYTES / 1e9:.0f} GB of dumps | {hours:.1f} | {disk:.0f} |"
-    )
+    print(f"| total | with {REAL_PACKED_BYTES / 1e9:.0f} GB of dumps | {hours:.1f} | {disk:.0f} |")
 
 
 def plain_sizes(folder: Path) -> dict[str, int]:
-    """Count the plain bytes of the files of lines; all months unpack to as many."""
+    """Count the plain bytes of the files of lines; all months have the same number."""
     files = find_dumps(folder, "enwiki").files
     found = {"pageviews": files.pageviews[0], "wikidata": files.wikidata}
     sizes = {}
@@ -157,7 +155,7 @@ def staged_sizes(work: Path) -> dict[str, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--folder", type=Path, default=None, help="keep the dumps here")
+    parser.add_argument("--folder", type=Path, default=None, help="folder of the dumps, to keep")
     parser.add_argument("--triples", type=int, default=500_000)
     parser.add_argument("--memory-limit", default="2GB", help="for DuckDB")
     parser.add_argument("--threads", type=int, default=2)

@@ -1,8 +1,8 @@
 """Unpacking bzip2 as dumps are read, compared with `bzip2 -dc` and the standard library.
 
 The file is made of real entities of Wikidata and real pages in XML of the test files, repeated with
-their numbers changed, in blocks of 900 kB. CPU time counts all threads and child processes; what
-is unpacked is compared with the original.
+their numbers changed, in blocks of 900 kB. CPU time includes all threads and child processes; the
+unpacked bytes are compared with the original.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def make(path, megabytes):
     packer, size, turn = bz2.BZ2Compressor(9), 0, 0
     with path.open("wb") as file:
         while size < megabytes * 1_000_000:
-            # Other digits each time, so that no repeated block is easier than a new one.
+            # The digits differ each time, so that repeated blocks are as difficult as new ones.
             plain = texts[turn % 2].replace(b"1", b"%d" % turn)
             file.write(packer.compress(plain))
             size, turn = size + len(plain), turn + 1
@@ -51,7 +51,7 @@ def standard(path):
 
 
 def program(path):
-    """Unpack by bzip2's own program."""
+    """Unpack by the program bzip2."""
     with subprocess.Popen(["bzip2", "-dc", path], stdout=subprocess.PIPE) as run:
         return sum(map(len, iter(partial(run.stdout.read, CHUNK), b"")))
 
@@ -65,7 +65,7 @@ def cpu_seconds():
 
 
 def main():
-    """Print a Markdown table of medians; exit with an error where the budget is missed."""
+    """Print a Markdown table of medians; exit with an error if the budget is missed."""
     reader = argparse.ArgumentParser(description=main.__doc__)
     reader.add_argument("--megabytes", type=int, default=40)
     reader.add_argument("--rounds", type=int, default=3)
@@ -89,7 +89,7 @@ def main():
                 times[name][0].append(cpu_seconds() - cpu)
                 times[name][1].append(time.perf_counter() - wall)
     print(f"{size / 1e6:.0f} MB, packed {packed / 1e6:.0f} MB; {os.cpu_count()} cores\n")
-    print("| unpacked by | CPU s | plain MB a CPU s | CPU time over `bzip2 -dc` | wall s |")
+    print("| unpacked by | CPU s | plain MB per CPU s | CPU time, times `bzip2 -dc` | wall s |")
     print("|---|---|---|---|---|")
     medians = {name: statistics.median(cpu) for name, (cpu, _) in times.items()}
     for name, cpu in medians.items():

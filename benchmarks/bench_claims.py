@@ -1,10 +1,10 @@
 """Levels of one-sided tests at a margin, and coverage of graded means and of forms like these.
 
 Run `python benchmarks/bench_claims.py`, minutes on one core, or with `--short`; prints Markdown
-tables. `bench_coverage.py --goals` calls it too. Goals: a one-sided test at the margin rejects at
+tables. `bench_coverage.py --goals` also calls it. Goals: a one-sided test at the margin rejects at
 most 0.0275 of true hypotheses with 100 pairs or more, and 0.03 below, whatever the gains; intervals
 cover at least 0.92 with 20 clusters or more, graded means with a median width of at most 2.5 times
-that of the cluster t (1.2 times where that covers 0.93); intervals for forms like these cover 0.92.
+that of the cluster t (1.2 times if that covers 0.93); intervals for forms like these cover 0.92.
 """
 
 import argparse
@@ -35,7 +35,7 @@ GAINS = {"none": 0.0, "a quarter": 0.25, "a half": 0.5, "nearly all": 1.0}
 
 
 def one_sided(found, margin):
-    """Return which data sets are called not worse, and which equivalent, at half of 5 %."""
+    """Return which data sets are classified as not worse and as equivalent, at half of 5 %."""
     tails = []
     for null, side in ((-margin, 1.0), (margin, -1.0)):
         tail = found.p_value(null) / 2.0
@@ -44,7 +44,7 @@ def one_sided(found, margin):
 
 
 def of_pairs(losses, gains, n):
-    """Return the inference of independent pairs by their numbers, without a row per pair."""
+    """Return the inference of independent pairs from their counts, without a row per pair."""
     rows = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
     return _cluster_t(FIELDS, rows, np.array([losses, gains, n - losses - gains], dtype=float))
 
@@ -144,7 +144,7 @@ def tasks(n_datasets):
 
 
 def graded_means(n_datasets):
-    """Print coverage and width of means of graded scores of which many are 1, or 0."""
+    """Print coverage and width of means of graded scores with many ones or zeros."""
     print(
         "\n| items | clusters | exact 1 | coverage | of the cluster t | width ratio | no interval |"
     )
@@ -180,7 +180,7 @@ def graded_means(n_datasets):
 
 @functools.cache
 def form_truths(spread, ability):
-    """Return consistency and accuracy of forms drawn at random, of a probit model."""
+    """Return consistency and accuracy of random forms of a probit model."""
     rng = np.random.default_rng(1)
     items, forms = rng.normal(size=400_000), spread * rng.normal(size=(2, 400_000))
     one, two = stats.norm.cdf((ability + forms + items) / 0.7)
@@ -191,7 +191,7 @@ def sampled_forms(n_datasets):
     """Print coverage of consistency and accuracy for forms like these."""
     print(
         "\n| forms | facts | sd of forms | consistency: coverage | width, of these forms' | "
-        "not widened | accuracy: coverage | refused |\n|---|---|---|---|---|---|---|---|"
+        "not widened | accuracy: coverage | not inferred |\n|---|---|---|---|---|---|---|---|"
     )
     misses, few = [], max(n_datasets // 8, 60)
     for n_forms, n_facts, spread, ability in itertools.product(
@@ -234,7 +234,7 @@ def sampled_forms(n_datasets):
 
 
 def claims(n_datasets):
-    """Print all tables; return what misses its goal."""
+    """Print all tables; return the missed goals."""
     return [
         *margins(),
         *powers(n_datasets),
@@ -246,8 +246,8 @@ def claims(n_datasets):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--datasets", type=int, default=2000, help="data sets of a design")
-    parser.add_argument("--short", action="store_true", help="400 data sets of a design")
+    parser.add_argument("--datasets", type=int, default=2000, help="data sets per design")
+    parser.add_argument("--short", action="store_true", help="400 data sets per design")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     missed = claims(400 if options.short else options.datasets)

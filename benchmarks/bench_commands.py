@@ -1,11 +1,11 @@
-"""What a user pays for: whole commands, each a process of its own, in CPU time and peak memory.
+"""CPU time and peak memory of complete commands, one process each.
 
     python benchmarks/bench_commands.py                  # a table of this tree
-    python benchmarks/bench_commands.py --against v1.0   # beside another revision, taking turns
+    python benchmarks/bench_commands.py --against v1.0   # compare with another revision
 
 `scripts/bench --compare` does the latter with the last release. CPU time is user plus system of
 the process and its workers, medians over interleaved rounds. With `--against` the exit status is 1
-where a command became slower by more than 15 %.
+if a command became slower by more than 15 %.
 """
 
 import argparse
@@ -30,7 +30,7 @@ ENTRY = "import sys; from surface_consistency.cli.main import main; sys.exit(mai
 
 
 def cost_of(tree: Path, words: Sequence[object]) -> Cost:
-    """Run a command of a tree, and take its costs; NaN where that tree does not know it."""
+    """Run a command of a tree and measure it; NaN if the tree does not have the command."""
     path = os.pathsep.join([str(tree), str(tree / "dataset_builders")])
     command = [sys.executable, "-S", "-c", LAUNCHER, "quiet", sys.executable]
     done = subprocess.run(
@@ -48,7 +48,7 @@ def cost_of(tree: Path, words: Sequence[object]) -> Cost:
 
 
 def inputs_of(home: Path) -> dict[str, list[object]]:
-    """Write what the commands read, and name the commands; "{out}" is a folder of each turn."""
+    """Write the inputs and return the commands; "{out}" is the folder of a round."""
     files = {}
     for name, n_facts in N_FACTS.items():
         folder = home / name
@@ -86,7 +86,7 @@ def inputs_of(home: Path) -> dict[str, list[object]]:
 def costs(
     trees: Mapping[str, Path], commands: Mapping[str, Sequence[object]], home: Path, rounds: int
 ) -> dict[tuple[str, str], list[Cost]]:
-    """Run all commands of all trees in turns."""
+    """Run all commands of all trees in alternation."""
     found: dict[tuple[str, str], list[Cost]] = {}
     for number in range(rounds):
         for command, words in commands.items():
@@ -119,7 +119,7 @@ def main() -> None:
 def told(
     found: Mapping[tuple[str, str], Sequence[Cost]], commands: Sequence[str], labels: Sequence[str]
 ) -> str | None:
-    """Print the table; return what became slower."""
+    """Print the table; return the commands that became slower."""
     columns = [f"{label}, CPU s | peak MB" for label in labels]
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     print(f"| command | {' | '.join(columns)} |{' ratio |' if labels[1:] else ''}")

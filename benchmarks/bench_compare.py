@@ -2,9 +2,9 @@
 
 Processor time and memory are reported.
 
-Each contender is a process of its own; they take turns. DuckDB and pandas join both Parquet files
-by item, and print the mean difference with its standard error over clusters, which is the minimum
-of what a script does. Processor time is user plus system, on one thread. DuckDB is a dependency of
+Each contender is a separate process; they alternate. DuckDB and pandas join both Parquet files by
+item and print the mean difference with its standard error over clusters, which is the minimum work
+of a script. Processor time is user plus system, on one thread. DuckDB is a dependency of
 surface-consistency-build.
 
     python benchmarks/bench_compare.py                    # two files of 4,000,000 rows, 100 files
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def write_scores(path: Path, n_rows: int, seed: int) -> Path:
-    """Write verdicts of one model, four items a passage."""
+    """Write labels of one model, four items per passage."""
     rng = np.random.default_rng(seed)
     items = np.arange(n_rows)
     columns = {"item": [f"q{item}" for item in items], "passage": items // 4}
@@ -91,7 +91,7 @@ def cost_of(script: str, files: Sequence[Path]) -> tuple[float, float, float]:
 
 
 def start(folder: Path, rounds: int = 7) -> list[str]:
-    """Compare two files of 100 rows, without and with a page, beside the import of pandas."""
+    """Compare two files of 100 rows, without and with a page, and the import of pandas."""
     files = [write_scores(folder / f"small-{seed}.csv", 100, seed) for seed in (1, 2)]
     page = [*files, Path("--out"), folder / "page"]
     contenders = {
@@ -114,7 +114,7 @@ def start(folder: Path, rounds: int = 7) -> list[str]:
 
 
 def write_tables(folder: Path, n_rows: int) -> dict[str, list[Path]]:
-    """Write verdicts of two models as Parquet, ten items a passage, in one order and in another."""
+    """Write labels of two models as Parquet, ten items per passage, in two different orders."""
     rng = np.random.default_rng(0)
     items, easy = np.arange(n_rows), rng.random(n_rows)
     paths = [folder / f"{name}.parquet" for name in ("first", "second", "shuffled")]
@@ -127,7 +127,7 @@ def write_tables(folder: Path, n_rows: int) -> dict[str, list[Path]]:
 
 
 def two_files(folder: Path, n_rows: int, rounds: int) -> list[str]:
-    """Compare two files of one size with what DuckDB and pandas take."""
+    """Compare two files of one size, also by DuckDB and pandas."""
     missed = []
     for order, files in write_tables(folder, n_rows).items():
         contenders = {"DuckDB": DUCKDB, "pandas": MERGE, "compare": COMPARE}
@@ -150,7 +150,7 @@ def two_files(folder: Path, n_rows: int, rounds: int) -> list[str]:
 
 
 def one_wide_file(folder: Path, n_rows: int) -> list[str]:
-    """Compare two conditions of one file, a pair a row."""
+    """Compare two conditions of one file, one pair per row."""
     rng = np.random.default_rng(3)
     verdicts = rng.integers(0, 2, (n_rows, 2))
     frame = pd.DataFrame(verdicts, columns=["first_correct", "second_correct"])
@@ -163,7 +163,7 @@ def one_wide_file(folder: Path, n_rows: int) -> list[str]:
 
 
 def many_files(folder: Path, n_files: int, n_rows: int) -> list[str]:
-    """Compare many models, of which memory must not grow beyond a bound."""
+    """Compare many models, with bounded memory."""
     files = [write_scores(folder / f"model-{n}.csv", n_rows, n) for n in range(n_files)]
     cpu, wall, peak = cost_of(COMPARE, [*files])
     print(f"{n_files} files of {n_rows:,} rows: {cpu:.1f} s, wall {wall:.1f} s, peak {peak:.0f} MB")
@@ -171,7 +171,7 @@ def many_files(folder: Path, n_files: int, n_rows: int) -> list[str]:
 
 
 def files_with_texts(folder: Path, n_files: int, n_rows: int) -> None:
-    """Compare models whose files hold questions and answers, without a page and with one."""
+    """Compare models whose files contain questions and answers, without and with a page."""
     files = []
     for n in range(n_files):
         frame = pd.read_csv(write_scores(folder / "scores.csv", n_rows, n))

@@ -1,11 +1,11 @@
-"""Partial correlations of 13 models' accuracies, against pingouin.
+"""Partial correlations of the accuracies of 13 models, compared with pingouin.
 
 Run `python benchmarks/bench_correlation.py`; prints a Markdown table. The data are synthetic, with
 the sizes of RedirectQA's frequency analysis: 4,284 surface instances of the Pile-based analysis
 (section 4.1 of arXiv 2604.21882), and all 30,560 of the data set. 13 models times 3 partial
 correlations (each frequency given the other, and one frequency given the other and a third
-variable) make 39. Exits with an error where Pearson's coefficients of 4,284 instances come less
-than 15 times as fast as pingouin's.
+variable) make 39. Exits with an error if the Pearson coefficients of 4,284 instances are less than
+15 times as fast as with pingouin.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def whole_analysis(frame, method):
 
 
 def raw_frame(frame):
-    """Return what `whole_analysis` reads: frequencies themselves, and which rows are canonical."""
+    """Return the inputs of `whole_analysis`: frequencies, and which rows are canonical."""
     return frame.assign(
         entity_frequency=np.exp(frame["entity"]),
         surface_frequency=np.exp(frame["surface"]),

@@ -5,7 +5,7 @@ names by Zipf's law, names of 1 to 8 words, some with accents, hyphens, initials
 are CPU time of the process, medians over rounds. The exit status is 1 if a budget is missed: 40
 MB/s with 100,000 names, 20 MB/s and 150 MB of tables with a million, 2 GiB of memory with ten
 million (no Python string per name), 5 s of fixed cost of a run, 1.7 times with two threads (wall
-time; only printed where other work shares the cores).
+time; only printed if other work shares the cores).
 """
 
 import argparse
@@ -31,7 +31,7 @@ MEGABYTE = 1_000_000
 
 
 def cpu(call):
-    """Return the CPU seconds of a call, and its value."""
+    """Return the CPU seconds of a call and its value."""
     start = time.process_time()
     value = call()
     return time.process_time() - start, value
@@ -60,7 +60,7 @@ def speed(n_names, n_bytes, rounds):
 
 
 def threads(n_bytes):
-    """Return how much faster two threads count than one, in wall time."""
+    """Return the speed-up of two threads over one, in wall time."""
     corpus = SyntheticCorpus(100_000)
     table = SurfaceTable.from_records((f"Q{i}", name) for i, name in enumerate(corpus.names))
     parts = [PackedTexts.pack(corpus.documents(n_bytes // 2, seed=s)) for s in (1, 2)]
@@ -94,7 +94,7 @@ def threads(n_bytes):
 
 
 def share_without_lock(n_bytes):
-    """Return the share of counting that is compiled code without the interpreter lock."""
+    """Return the proportion of counting in compiled code without the interpreter lock."""
     corpus = SyntheticCorpus(100_000)
     table = SurfaceTable.from_records((f"Q{i}", name) for i, name in enumerate(corpus.names))
     texts = PackedTexts.pack(corpus.documents(n_bytes))
@@ -122,14 +122,14 @@ class _Timed:
 
 
 def reading(n_bytes):
-    """Print the share of the reading of compressed lines in a count."""
+    """Print the proportion of reading compressed lines in a count."""
     corpus = SyntheticCorpus(100_000)
     table = SurfaceTable.from_records((f"Q{i}", name) for i, name in enumerate(corpus.names))
     lines = "".join(
         json.dumps({"text": text, "meta": {"source": "x"}}) + "\n"
         for text in corpus.documents(n_bytes)
     ).encode()
-    print("\n| kind of file | reading, MB/s | counting, MB/s | share of reading |")
+    print("\n| kind of file | reading, MB/s | counting, MB/s | proportion of reading |")
     print("|---|---|---|---|")
     counter = SurfaceCounter(table)
     with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +146,7 @@ def reading(n_bytes):
 
 
 def packers(lines):
-    """Pack lines in every way."""
+    """Compress lines in all formats."""
     import zstandard
 
     return {
@@ -157,7 +157,7 @@ def packers(lines):
 
 
 def fixed_cost():
-    """Return the CPU seconds of a whole run over one document, in a new process."""
+    """Return the CPU seconds of a complete run over one document, in a new process."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "a.jsonl").write_text('{"text": "New York"}\n')
         Path(folder, "names.csv").write_text("entity_id,surface\nQ60,New York\n")
@@ -221,7 +221,7 @@ def main():
     load = os.getloadavg()[0]
     versions = f"Python {platform.python_version()}, numpy {np.__version__}"
     print(f"{versions}, {cores} cores, load {load:.0f}\n")
-    print("| names | hits a MB | MB/s | build s | tables MB |")
+    print("| names | hits per MB | MB/s | build s | tables MB |")
     print("|---|---|---|---|---|")
     missed = []
     for n_names, least in ((10_000, 0), (100_000, 40), (1_000_000, 20)):
@@ -234,7 +234,7 @@ def main():
     gain = threads(n_bytes)
     print(
         f"\nTwo threads: {gain:.2f} times one, in wall time (load {os.getloadavg()[0]:.0f}); "
-        f"{share_without_lock(n_bytes):.1%} of counting holds no interpreter lock."
+        f"{share_without_lock(n_bytes):.1%} of counting is done without the interpreter lock."
     )
     if gain < 1.7 and load < 1:
         missed.append(f"two threads {gain:.2f} times one; the budget is 1.7")

@@ -1,12 +1,12 @@
 """Coverage of 95 % intervals, and size of 5 % tests, on pairs that share a fact.
 
 Run `python benchmarks/bench_coverage.py`, in minutes on one core, or with `--short` in half a
-minute; prints Markdown tables. Every function of the package that returns an interval is tried with
+minute; prints Markdown tables. Every function of the package that returns an interval is tested on
 5, 10, 20, 50 and 200 clusters, of one size and of very unequal ones, whose rows are independent,
-alike (intracluster correlation 0.3) or nearly copies (0.8), at typical and at rare (0.01, 0.99)
-rates. All data sets of a design go through the functions' own mechanism at once. Budget: at least
-0.90 with 5 and 10 clusters, and 0.92 to 0.98 with more; above 0.98 a design is counted, and below
-the budget it fails. The clustered forms of McNemar's test should reject 3 to 7 % of true null
+similar (intracluster correlation 0.3) or nearly copies (0.8), at typical and at rare (0.01, 0.99)
+rates. All data sets per design are computed at once by the code of the functions. Budget: at least
+0.90 with 5 and 10 clusters, and 0.92 to 0.98 with more; designs above 0.98 are counted, and designs
+below the budget fail. The clustered forms of McNemar's test should reject 3 to 7 % of true null
 hypotheses, and the plain form more. Facts in several topologies of an audit are an additional
 design: clustered by fact, at least 0.93.
 """
@@ -73,14 +73,14 @@ LEVEL = 0.95
 CELLS = ("both", "first_only", "second_only", "neither")
 MEAN = CountRatio(numerator=(1, 0), denominator=(0, 1))
 
-# Shares of both, first only, second only and neither.
+# Proportions of both, first only, second only and neither.
 LAWS = {
     "typical": (0.40, 0.15, 0.10, 0.35),
     "rare flips": (0.50, 0.01, 0.01, 0.48),
-    "0.99 right": (0.98, 0.008, 0.008, 0.004),
-    "0.01 right": (0.004, 0.008, 0.008, 0.98),
+    "0.99 correct": (0.98, 0.008, 0.008, 0.004),
+    "0.01 correct": (0.004, 0.008, 0.008, 0.98),
 }
-# Rates at which a single share is tried, and the number of events where Wilson's interval dips.
+# Rates of single proportions, and the number of events at which the Wilson interval dips.
 RATES = (0.01, 0.3, 0.9, 0.99)
 DIP = 0.17
 
@@ -92,7 +92,7 @@ class Tally:
         self.found = defaultdict(list)
 
     def add(self, name, n_clusters, design, low, high, truth):
-        """Count how often intervals hold the truth, and how often there is one."""
+        """Count how often intervals contain the true value, and how often they are defined."""
         low, high = np.asarray(low), np.asarray(high)
         defined = ~(np.isnan(low) | np.isnan(high))
         if defined.sum() < 50:
@@ -106,8 +106,8 @@ class Tally:
     def print(self):
         """Print the table, and return the designs below the budget."""
         print(
-            "| interval of | K = 5, 10: least | median | K >= 20: least | median | "
-            "above 0.98 | undefined at most |\n|---|---|---|---|---|---|---|"
+            "| interval of | K = 5, 10: minimum | median | K >= 20: minimum | median | "
+            "above 0.98 | undefined, maximum |\n|---|---|---|---|---|---|---|"
         )
         failures = []
         for name, rows in self.found.items():
@@ -135,7 +135,7 @@ def cluster_sizes(kind, shape, rng):
 
 
 def dirichlet(law, correlation, shape, rng):
-    """Return the shares of the cells in each cluster, which correlate its rows so far."""
+    """Return the proportions of the cells in each cluster, for this correlation of its rows."""
     law = np.asarray(law)
     if correlation == 0.0:
         return np.broadcast_to(law, (*shape, law.size))
@@ -162,7 +162,7 @@ def bounds(statistic, sums):
 
 
 def paired(tally, n_datasets):
-    """Try what tables of pairs hold."""
+    """Test the statistics of tables of pairs."""
     statistics = {**PAIRED_RATES, "kappa": kappa_of_counts, "discordant odds": DISCORDANT_ODDS}
     statistics |= {"balanced_accuracy": LINKING_RATES["balanced_accuracy"]}
     groups = {
@@ -171,8 +171,8 @@ def paired(tally, n_datasets):
         "kappa": "kappa",
         "discordant odds": "discordant odds",
         "balanced_accuracy": "balanced_accuracy, linking_by",
-        "consistency_given_first_correct": "rates given the first verdict",
-        "consistency_given_first_incorrect": "rates given the first verdict",
+        "consistency_given_first_correct": "rates given the first label",
+        "consistency_given_first_incorrect": "rates given the first label",
     }
     for (shape, kind, alike, label, rng), (name, law) in itertools.product(
         designs(n_datasets), LAWS.items()
@@ -183,12 +183,12 @@ def paired(tally, n_datasets):
         for rate, statistic in statistics.items():
             truth = float(statistic(np.asarray(law)))
             low, high = bounds(statistic, sums)
-            group = groups.get(rate, "shares of pairs")
+            group = groups.get(rate, "proportions of pairs")
             tally.add(group, shape[1], f"{name}, {label}", low, high, truth)
 
 
 def shares(tally, n_datasets):
-    """Try single shares at typical and rare rates, also of facts, topics and fractions."""
+    """Test single proportions at typical and rare rates, also of facts, topics and fractions."""
     part = CountRatio(numerator=(1, 0), denominator=(0, 1))
     for (shape, kind, alike, label, rng), rate in itertools.product(
         designs(n_datasets), (*RATES, None)
@@ -199,15 +199,15 @@ def shares(tally, n_datasets):
         chance = dirichlet((rate, 1 - rate), alike, shape, rng)[..., 0]
         right = rng.binomial(sizes, np.clip(chance, 0, 1))
         found = bounds(part, np.stack([right, sizes], axis=-1).astype(float))
-        tally.add("a share of clusters", shape[1], f"{rate}, {label}", *found, rate)
-        # Three templates a row: an accuracy of thirds.
+        tally.add("a proportion of clusters", shape[1], f"{rate}, {label}", *found, rate)
+        # Three templates per row: an accuracy of thirds.
         thirds = rng.binomial(3 * sizes, np.clip(chance, 0, 1)) / 3.0
         found = bounds(MEAN, np.stack([thirds, sizes], axis=-1))
         tally.add("frequency_curves", shape[1], f"{rate}, {label}", *found, rate)
 
 
 def split(tally, n_datasets):
-    """Try the difference of accuracies at high and low scores."""
+    """Test the difference of accuracies at high and low scores."""
     for shape, kind, alike, label, rng in designs(n_datasets):
         for low_rate, high_rate in ((0.4, 0.6), (0.97, 0.99)):
             columns = []
@@ -222,7 +222,7 @@ def split(tally, n_datasets):
 
 
 def alignment(tally, n_datasets):
-    """Try the scores of topics of five questions in one or five orders."""
+    """Test the scores of topics of five questions in one or five orders."""
     for shape, kind, alike, label, rng in designs(n_datasets):
         for name, law in LAWS.items():
             sizes = 5 if kind == "equal" else 1 + rng.integers(0, 5, shape)
@@ -240,7 +240,7 @@ def alignment(tally, n_datasets):
 
 
 def forms(tally, n_datasets):
-    """Try the metrics of several forms of a fact; facts are the clusters."""
+    """Test the metrics of several forms of a fact; facts are the clusters."""
     for (shape, kind, alike, label, rng), rate in itertools.product(
         designs(n_datasets), (0.01, 0.3, 0.9, 0.99)
     ):
@@ -262,7 +262,7 @@ def forms(tally, n_datasets):
 
 
 def models(tally, n_datasets):
-    """Try the difference of two models of equal and of unequal accuracy."""
+    """Test the difference of two models of equal and of unequal accuracy."""
     for (shape, kind, alike, label, rng), (base, agree) in itertools.product(
         designs(n_datasets), ((0.4, 0.5), (0.98, 0.5), (0.4, 0.98))
     ):
@@ -284,7 +284,7 @@ def models(tally, n_datasets):
 
 
 def slots(tally, n_datasets):
-    """Try accuracy by slot and its slope, and the curves of momentum."""
+    """Test accuracy by slot and its slope, and the curves of momentum."""
     n_slots = 5
     accuracies, slope = slot_statistics(n_slots)
     runs = run_statistics(n_slots)
@@ -339,7 +339,7 @@ def correlated(n_datasets, n_clusters, n_rows, alike, strength, kind, rng):
 
 
 def moments(entity, surface, score):
-    """Return the sums of each cluster that correlations need."""
+    """Return the sums of each cluster for correlations."""
     columns = [np.ones_like(entity), entity, surface, score, entity**2, entity * surface]
     columns += [surface**2, score**2, entity * score, surface * score]
     return np.stack([column.sum(axis=-1) for column in columns], axis=-1)
@@ -355,7 +355,7 @@ def five_statistics(totals):
 
 
 def correlations(tally, n_datasets):
-    """Try clustered correlations, and those of independent rows."""
+    """Test clustered correlations, and those of independent rows."""
     names = ("correlation", "partial correlation", "difference of two")
     for (rows, alike), strength, kind in itertools.product(
         ((1, 0.0), (4, 0.3), (4, 0.8)), (0.0, 0.3, 0.8), ("continuous", "binary")
@@ -379,7 +379,7 @@ def correlations(tally, n_datasets):
 
 
 def independent(tally, n_datasets):
-    """Try the intervals that take rows for independent, by their functions."""
+    """Test the intervals that assume independent rows, by their functions."""
     rng = np.random.default_rng(3)
     for n, rate in itertools.product(CLUSTERS, RATES):
         limits = [wilson_interval(k, n) for k in range(n + 1)]
@@ -438,7 +438,7 @@ GOAL_SHARES = (0.005, 0.02, 0.1, 0.3, 0.5, 0.9, 0.99)
 
 
 def goal_sizes(kind, shape, rng):
-    """Return the rows of each cluster; a giant holds half of all."""
+    """Return the rows of each cluster; one large cluster has half of all."""
     if kind == "geometric":
         return rng.geometric(1 / 3, shape)
     sizes = np.full(shape, 1 if kind == "1" else 3)
@@ -448,7 +448,7 @@ def goal_sizes(kind, shape, rng):
 
 
 def goal_designs(n_datasets):
-    """Yield what is tried: family, clusters, label, means, sums, weights, ranges, truth, rates."""
+    """Yield the cases: family, clusters, label, means, sums, weights, ranges, truth, rates."""
     for n_clusters, kind, alike in itertools.product(GOAL_CLUSTERS, GOAL_SIZES, GOAL_CORRELATIONS):
         if kind == "1" and alike:
             continue
@@ -459,7 +459,7 @@ def goal_designs(n_datasets):
             sizes = goal_sizes(kind, shape, rng)
             chance = np.clip(dirichlet((rate, 1 - rate), alike, shape, rng)[..., 0], 0, 1)
             sums = np.stack([rng.binomial(sizes, chance), sizes], axis=-1)
-            yield "share", n_clusters, f"{label}, {rate}", sums, *one, rate, rate
+            yield "proportion", n_clusters, f"{label}, {rate}", sums, *one, rate, rate
         for lost, gained in DIFFERENCES:
             sizes = goal_sizes(kind, shape, rng)
             law = (lost, max(gained, 1e-12), 1 - lost - gained)
@@ -473,7 +473,7 @@ def goal_designs(n_datasets):
             events = np.empty_like(sizes)
             common = rng.normal(size=shape)
             for group, rate in enumerate(rates):
-                # A threshold on a normal that a cluster's rows share, and the groups where shared.
+                # A threshold on a normal variable of the cluster, which groups may share.
                 own = common if shared else rng.normal(size=shape)
                 cut = NormalDist().inv_cdf(rate)
                 chance = scipy.special.ndtr((cut - math.sqrt(alike) * own) / math.sqrt(1 - alike))
@@ -493,7 +493,7 @@ TOPOLOGIES = (1, 2, 4, 6)
 
 
 def topologies(n_datasets):
-    """Print coverage of leakage by fact-topology pair and by fact; return what misses its goal.
+    """Print coverage of leakage by fact-topology pair and by fact; return the missed goals.
 
     A fact has two prompts per topology with the same answer; in 5 % of the pairs of a fact that
     leaks and a topology the answer does not leak, since the wording differs.
@@ -523,7 +523,7 @@ def topologies(n_datasets):
 
 
 def plain_t(sums, weights):
-    """Return the p-values of the t test of what clusters add to the difference, nothing added."""
+    """Return the p-values of the t test of the sums of clusters, under the null hypothesis."""
     if sums.shape[-1] == 3:
         sums = np.stack([sums[..., 1] - sums[..., 0], sums[..., 2]], axis=-1)
     below, above = sums[..., 1::2], sums[..., ::2]
@@ -536,7 +536,7 @@ def plain_t(sums, weights):
 
 
 def goals(n_datasets):
-    """Print coverage, width, size and power of the one inference; return what misses its goal."""
+    """Print coverage, width, size and power of the shared inference; return missed goals."""
     found, misses, n_rows = defaultdict(list), [], 0
     for family, n_clusters, label, sums, weights, ranges, truth, rate in goal_designs(n_datasets):
         sums = sums.astype(float)
@@ -552,7 +552,7 @@ def goals(n_datasets):
             (low, high), p_value = inferred.bounds(LEVEL), inferred.p_value()
             plain = plain_t(sums, np.asarray(weights)) < 0.05
         known = inferred.is_inferred
-        if family != "share":
+        if family != "proportion":
             leaves_out = (low > 0) | (high < 0)
             n_rows += int(known.sum())
             if (leaves_out != (p_value < 0.05)).any():
@@ -564,9 +564,9 @@ def goals(n_datasets):
                 spread = inferred.value.std() * 2 * NormalDist().inv_cdf(0.975)
                 row["width"] = (high - low)[known].mean() / spread
             rejected, reference = (p_value < 0.05)[known].mean(), plain[known].mean()
-            if family != "share" and truth == 0:
+            if family != "proportion" and truth == 0:
                 row["size"] = rejected
-            elif family != "share" and 0.15 < reference < 0.98:
+            elif family != "proportion" and 0.15 < reference < 0.98:
                 row["power"] = rejected / reference
                 if not label.startswith("geometric"):
                     row["power of one size"] = row["power"]
@@ -580,8 +580,8 @@ def goals(n_datasets):
                     misses.append((f"{family}: {name}", n_clusters, label, round(value, 3)))
         found[family, n_clusters].append(row)
     print(
-        "| interval and test of | K | coverage, least | median | width, median | largest size | "
-        "power, least | of clusters of one size | median | nothing inferred |\n"
+        "| interval and test of | K | coverage, minimum | median | width, median | largest size | "
+        "power, minimum | clusters of one size | median | not inferred |\n"
         "|---|---|---|---|---|---|---|---|---|---|"
     )
     for (family, n_clusters), rows in found.items():
@@ -591,7 +591,7 @@ def goals(n_datasets):
         }
 
         def cell(name, summary, column=column):
-            """Summarise a column; empty where no design has it."""
+            """Summarise a column; empty if no design has it."""
             return f"{summary(column[name]):.3f}" if column[name] else ""
 
         cells = [cell("held", min), cell("held", np.median), cell("width", np.median)]
@@ -604,9 +604,9 @@ def goals(n_datasets):
 
 
 def contrasts(tally, n_datasets):
-    """Try differences of two groups in the same clusters, by their function.
+    """Test differences of two groups in the same clusters, by their function.
 
-    In the second group every other flip is mended towards the first verdict.
+    In the second group every other flip is changed to the first label.
     """
     mended = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0, 0, 0, 1]])
     for shape, kind, alike, label, rng in designs(n_datasets):
@@ -626,7 +626,7 @@ def contrasts(tally, n_datasets):
 
 
 def areas(tally, n_datasets):
-    """Try the area under the curve of clusters with their own level, by its function."""
+    """Test the area under the curve of clusters with their own level, by its function."""
     rng = np.random.default_rng(7)
     for n, alike, apart in itertools.product(CLUSTERS, (0.0, 0.5), (0.0, 0.8, 2.5)):
         truth = NormalDist().cdf(apart / math.sqrt(2.0))
@@ -641,7 +641,7 @@ def areas(tally, n_datasets):
 
 
 def group_means(tally, n_datasets):
-    """Try the difference of means of a group and the rest."""
+    """Test the difference of means of a group and the rest."""
     for shape, kind, alike, label, rng in designs(n_datasets):
         n_rows = cluster_sizes(kind, (*shape, 2), rng).astype(float)
         effects = np.sqrt(alike) * rng.normal(size=(*shape, 1))
@@ -659,7 +659,7 @@ def group_means(tally, n_datasets):
 
 
 def corrected(tally, n_datasets):
-    """Try the corrected scores, by their function; judges are labelled anew in each data set."""
+    """Test the corrected scores, by their function; each data set has new labels of judges."""
     rng = np.random.default_rng(4)
     rates = (0.95, 0.92)
     for n_topics, n_labels in itertools.product(CLUSTERS, (40, 200)):
@@ -703,7 +703,7 @@ def corrected(tally, n_datasets):
 
 
 def same_as_functions():
-    """Make sure that what is tried here is what `paired_by` returns, but for rounding."""
+    """Check that the tested intervals equal those of `paired_by`, except for rounding."""
     rng = np.random.default_rng(6)
     counts = rng.multinomial(5, LAWS["typical"], 30)
     cells = np.repeat(np.tile(np.arange(4), 30), counts.ravel())
@@ -718,14 +718,14 @@ def same_as_functions():
     for name, rate in PAIRED_RATES.items():
         low, high = bounds(rate, counts[None].astype(float))
         if not np.allclose((row[f"{name}_low"], row[f"{name}_high"]), (low[0], high[0]), 1e-12):
-            raise SystemExit(f"paired_by gives other bounds of {name} than the benchmark tries")
+            raise SystemExit(f"paired_by gives other bounds of {name} than the benchmark")
 
 
 def percentiles(n_datasets):
-    """Print what percentile intervals cover in some of the same designs, for comparison."""
+    """Print the coverage of percentile intervals in some of the designs, for comparison."""
     print("\n| percentile intervals of 1,000 resamples | K = 5 | 10 | 20 | 50 | 200 |")
     print("|---|---|---|---|---|---|")
-    for name, rate in (("typical", "flip_rate"), ("0.99 right", "first_accuracy")):
+    for name, rate in (("typical", "flip_rate"), ("0.99 correct", "first_accuracy")):
         cells = []
         for n_clusters in CLUSTERS:
             rng = np.random.default_rng(n_clusters)
@@ -741,13 +741,13 @@ def percentiles(n_datasets):
         print(f"| {rate}, {name} | {' | '.join(cells)} |")
 
 
-# Beta parameters of: right at first; right at second given a right and a wrong first answer.
+# Beta parameters: first correct; second correct given a correct and an incorrect first answer.
 BALANCED = ((1.0, 1.0), (2.4, 0.8), (0.8, 2.4))
 N_FACTS = 400
 
 
 def draw(law, rng):
-    """Draw the counts of one data set: one first verdict a fact, several second ones."""
+    """Draw the counts of one data set: one first label per fact, several second labels."""
     sizes = 1 + rng.poisson(4.0, N_FACTS)
     first = rng.random(N_FACTS) < rng.beta(*law[0], N_FACTS)
     share = np.where(first, rng.beta(*law[1], N_FACTS), rng.beta(*law[2], N_FACTS))
@@ -779,9 +779,9 @@ def sizes_of_tests(n_datasets):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--datasets", type=int, default=2000, help="data sets of a design")
+    parser.add_argument("--datasets", type=int, default=2000, help="data sets per design")
     parser.add_argument("--goals", action="store_true", help="only the designs of the inference")
-    parser.add_argument("--short", action="store_true", help="300 data sets of a design")
+    parser.add_argument("--short", action="store_true", help="300 data sets per design")
     options = parser.parse_args()
     n_datasets = 300 if options.short else options.datasets
     warnings.simplefilter("ignore")
@@ -802,7 +802,7 @@ def main():
     contrasts(tally, n_datasets)
     areas(tally, n_datasets)
     print(
-        f"{n_datasets:,} data sets of a design, standard error "
+        f"{n_datasets:,} data sets per design, standard error "
         f"{math.sqrt(0.0475 / n_datasets):.4f}; Python {platform.python_version()}, "
         f"numpy {np.__version__}, scipy {scipy.__version__}\n"
     )

@@ -1,8 +1,8 @@
 """A full-size study from predictions to page: 61,120 questions x 13 models, time and peak memory.
 
-Each model's predictions are scored by the package alone, as `surface-consistency score
---predictions` does, all in one command; then all runs go on one page. Each stage is a process of
-its own: processor time is that of the process and its workers, peak memory that of the largest.
+The predictions of all models are scored in one command, as by `surface-consistency score
+--predictions`; then all runs are reported on one page. Each stage is a separate process: processor
+time is that of the process and its workers, peak memory that of the largest process.
 """
 
 import argparse
@@ -30,9 +30,7 @@ def main() -> None:
         files = write_release(home, arguments.facts, n_models=arguments.models)
         runs = [home / "runs" / file.stem for file in files]
         stages = {
-            "questions and predictions to verdicts": ours(
-                home, files, home / "runs", agreement=True
-            ),
+            "questions and predictions to labels": ours(home, files, home / "runs", agreement=True),
             "tables, figures and page": cost_of([__file__, "--report", home / "page", *runs]),
             "the same on one core": cost_of([__file__, "--report", home / "again", *runs, "one"]),
         }
@@ -50,7 +48,7 @@ def main() -> None:
 
 
 def report(out: Path, *runs: Path) -> None:
-    """Write tables, figures and page; a last word "one" keeps to one core."""
+    """Write tables, figures and page; with a last argument "one", on one core."""
     from surface_consistency.engine.report import report_runs
 
     if runs[-1].name == "one":

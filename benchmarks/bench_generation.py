@@ -1,11 +1,11 @@
-"""Few-shot prompts through a language model: one by one, in batches, with the shared prefix reused.
+"""Few-shot prompts for a language model: one by one, in batches, with a reused shared prefix.
 
 Run `python benchmarks/bench_generation.py`; prints a Markdown table. The model has a GPT-NeoX shape
 and random weights, wide enough that answers differ; the prompts have 15 demonstrations, which all
 prompts of a relation share. On a GPU: `--device cuda --dtype bfloat16`, with `--shape 1.4b` or
-`--shape 6.9b`, and `--int8` for a row in 8 bits. The exit status is 1 where `TransformersRunner` in
-float32 misses a budget: 5 times faster than one by one (median) with at least 24 prompts a
-relation, and always the same text for every prompt.
+`--shape 6.9b`, and `--int8` for a row in 8 bits. The exit status is 1 if `TransformersRunner` in
+float32 misses a budget: 5 times as fast as one by one (median) with at least 24 prompts per
+relation, and the same text for every prompt.
 """
 
 import argparse
@@ -51,7 +51,7 @@ SYLLABLES = (
 
 
 def make_prompts(n_prompts, n_groups, rng):
-    """Return prompts `Q: ... A:` after 15 solved ones, of as many relations as groups."""
+    """Return prompts `Q: ... A:` after 15 solved ones, with one relation per group."""
     relations = list(RELATIONS.values())
     made = []
     for relation in relations[:n_groups]:
@@ -73,7 +73,7 @@ def name(rng):
 
 
 def save_model(folder, shape, prompts):
-    """Save a random model and a tokenizer trained on the prompts, filled up to its vocabulary."""
+    """Save a random model, and a tokenizer trained on the prompts with a full vocabulary."""
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
@@ -161,7 +161,7 @@ class Ours:
 
 
 def common_strings(prompts):
-    """Return the length of the string that all prompts of a group begin with, by group."""
+    """Return the length of the common prefix of the prompts of each group."""
     groups = {prompt.group: [] for prompt in prompts}
     for prompt in prompts:
         groups[prompt.group].append(prompt.text)
@@ -199,7 +199,7 @@ def timed(strategy, prompts):
 
 
 def agreement(answers, reference):
-    """Return the share of prompts with the same text."""
+    """Return the proportion of prompts with the same text."""
     return sum(answers[key] == text for key, text in reference.items()) / len(reference)
 
 
@@ -239,7 +239,7 @@ def main():
 
 
 def report(arguments, n_tokens, seconds, answers, checks):
-    """Print the table and what it rests on."""
+    """Print the table and its conditions."""
     first = next(iter(seconds))
     reference = answers[first]
     n_new = len(reference) * PARAMS.max_new_tokens
@@ -266,7 +266,7 @@ def report(arguments, n_tokens, seconds, answers, checks):
 
 
 def missed(arguments, seconds, answers):
-    """Return what misses a budget, in words; lower precisions have none."""
+    """Return one sentence per missed budget; lower precisions have no budget."""
     if arguments.dtype != "float32":
         return []
     first = next(iter(seconds))

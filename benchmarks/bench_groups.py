@@ -2,7 +2,7 @@
 
 Run `python benchmarks/bench_groups.py`; prints a Markdown table. Budgets: 33 categories of 13
 models with 10,000 resamples each in under 20 s, under 500 MB beyond the data at 100,000 clusters,
-and a time that grows no faster than the rows. Exits with an error where one is missed.
+and a time that does not grow faster than the rows. Exits with an error if one is missed.
 """
 
 import argparse
@@ -33,7 +33,7 @@ GROWTH_ROWS = (20_000, 80_000, 320_000)
 
 
 def models_frame(rng):
-    """Return the pairs of RedirectQA answered by 13 models of rising ability."""
+    """Return the pairs of RedirectQA answered by 13 models of increasing accuracy."""
     frame = synthetic_pairs(rng).assign(pair=lambda f: np.arange(len(f)))
     parts = []
     for number in range(N_MODELS):
@@ -44,12 +44,12 @@ def models_frame(rng):
 
 
 def forms_frame(frame):
-    """Return the same answers as forms of facts: one row a pair's second name."""
+    """Return the same answers as forms of facts: one row per second name of a pair."""
     return frame.rename(columns={"second_correct": "correct", "pair": "form"})
 
 
 def seconds(call, rounds, clock=time.perf_counter):
-    """Return the times of some calls after a first one."""
+    """Return the times of some calls after a first call."""
     call()
     times = []
     for _ in range(rounds):
@@ -60,12 +60,12 @@ def seconds(call, rounds, clock=time.perf_counter):
 
 
 def distinct_clusters(rng):
-    """Return 100,000 clusters, nearly all of which differ, the bootstrap's worst case."""
+    """Return 100,000 clusters of which nearly all differ, the worst case of the bootstrap."""
     return rng.integers(0, 200, size=(N_CLUSTERS, 4))
 
 
 def peaks():
-    """Return the most memory that calls at 100,000 clusters take beyond their data, in MB."""
+    """Return the peak memory of calls at 100,000 clusters without their data, in MB."""
     rng = np.random.default_rng(0)
     counts = distinct_clusters(rng)
     frame = pd.DataFrame(
@@ -99,9 +99,9 @@ def peaks():
 
 
 def growth():
-    """Return the processor time of rising numbers of rows, four times as many each.
+    """Return the processor time of increasing numbers of rows, four times as many each.
 
-    Time on the clock would tell of what else the machine does.
+    Wall time would depend on other work of the machine.
     """
     rng = np.random.default_rng(3)
     found = []

@@ -1,4 +1,4 @@
-"""Start-up: imports beside the libraries below them, and whole commands, each in a new process."""
+"""Start-up: imports, compared with their libraries, and complete commands, in new processes."""
 
 import os
 import statistics

@@ -2,8 +2,8 @@
 
 Run `python benchmarks/bench_integrations.py`; prints a Markdown table. The model has the shape of
 Pythia 70M and random weights. CPU seconds within this package while `simple_evaluate` runs the
-first documents of redirectqa with 15 demonstrations, against those of the harness. The exit status
-is 1 if the budget of 5 % is exceeded.
+first documents of redirectqa with 15 demonstrations are compared with those of the harness. The
+exit status is 1 if the budget of 5 % is exceeded.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main():
 
 
 def harness(folder, documents):
-    """Time what of a harness' run is spent in this package."""
+    """Measure the time of a run of the harness that is spent in this package."""
     from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
@@ -66,14 +66,14 @@ def harness(folder, documents):
     )
     spent = sum(own.values())
     parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in own.items())
-    print("| documents | CPU s | of them in this package | share | parts, CPU s |")
+    print("| documents | CPU s | in this package, CPU s | proportion | parts, CPU s |")
     print("|---|---|---|---|---|")
     print(f"| {documents} | {total:.1f} | {spent:.2f} | {spent / total:.1%} | {parts} |")
     return spent / total > HARNESS_SHARE
 
 
 def counting(name, own):
-    """Wrap a method of `PairedTask` so that its time is added up."""
+    """Wrap a method of `PairedTask` to sum its time."""
     plain = getattr(PairedTask, name)
 
     def method(*given, **named):

@@ -1,8 +1,8 @@
 """`load_dataset` compared with `datasets.load_dataset` of the same Parquet file: processor time.
 
-Both read 61,120 rows of the shape of RedirectQA v1.0.0 in one process and take turns. `datasets`
-copies the columns into its cache; the package also parses every cell, settles facts, templates and
-categories, and refuses rows that contradict each other.
+Both read 61,120 rows of the shape of RedirectQA v1.0.0 in one process in alternation. `datasets`
+copies the columns into its cache; the package also parses every cell, determines facts, templates
+and categories, and raises an error for contradictory rows.
 
     python benchmarks/bench_load.py
 """

@@ -1,12 +1,13 @@
-"""The lookup loop of limited-memory models: batched against one prompt at a time, same answers.
+"""The lookup loop of limited-memory models in batches and with one prompt at a time.
 
 Run `python benchmarks/bench_lookup.py`; prints a Markdown table. The model has a Llama shape and
-random weights, and biases that make it look up; the prompts ask facts in one state of a store, and
-then a third as many in three states. "generate" reads the whole text anew after each lookup, as the
-published code does. `--shape toy_model` trains the small limited-memory model of the studies
-instead, which asks for what it is asked. On a GPU: `--device cuda --shape 382m`, the shape of the
-published model. The exit status is 1 where a budget is missed in float32: batches of 32 are 4 times
-faster than `LookupRunner` with one prompt at a time (median), and the texts are always the same.
+random weights, and biases that make it look up; the prompts query facts in one state of a store,
+and then a third as many in three states. "generate" reads the complete text again after each
+lookup, as in the published code. `--shape toy_model` trains the small limited-memory model of the
+studies instead, which looks up the queried fact. On a GPU: `--device cuda --shape 382m`, the shape
+of the published model. The exit status is 1 if a budget is missed in float32: batches of 32 are 4
+times as fast as `LookupRunner` with one prompt at a time (median), and the texts are always the
+same.
 """
 
 import argparse
@@ -67,7 +68,7 @@ def name(rng, n_words):
 
 
 def make_facts(n_facts, rng):
-    """Return prompts that ask distinct facts."""
+    """Return prompts of distinct facts."""
     made = {}
     while len(made) < n_facts:
         subject, relation = name(rng, 2), rng.choice(list(RELATIONS))
@@ -83,7 +84,7 @@ def make_facts(n_facts, rng):
 
 
 class Store:
-    """Answers with the value of the fact, or with some name where a model asks for nothing."""
+    """Returns the value of the fact, or some name if the query of the model is empty."""
 
     def __init__(self, facts):
         self.facts = {(fact.subject, fact.relation): fact.gold_object for fact in facts}
@@ -106,7 +107,7 @@ class Store:
 
 
 def save_random_model(folder, shape, facts):
-    """Save a random model, and a tokenizer with the lookup tokens, filled up to its vocabulary."""
+    """Save a random model, and a tokenizer with lookup tokens and a full vocabulary."""
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
@@ -281,10 +282,10 @@ def main():
 
 
 def heading(arguments):
-    """Print what the table rests on."""
+    """Print the conditions of the table."""
     print(
         f"Llama {arguments.shape}, {arguments.dtype}, {arguments.device}; "
-        f"{PARAMS.max_new_tokens} new tokens at most, values not counted; medians of "
+        f"{PARAMS.max_new_tokens} new tokens at most, without values; medians of "
         f"{arguments.rounds} interleaved rounds; torch {torch.__version__}, transformers "
         f"{transformers.__version__}, {torch.get_num_threads()} threads, {platform.machine()}.\n"
     )
@@ -293,7 +294,7 @@ def heading(arguments):
 
 
 def measure(label, prompts, found, arguments):
-    """Print the rows of one workload; return what misses a budget, in words."""
+    """Print the rows of one workload; return one sentence per missed budget."""
     for strategy in found.values():
         strategy.answers(prompts[:4])
     seconds = {strategy: [] for strategy in found}

@@ -2,11 +2,11 @@
 
 Run `python benchmarks/bench_matching.py`; prints Markdown tables. The texts are synthetic, with the
 sizes of RedirectQA: 61,120 predictions (30,560 surface instances x 2 templates) on 14,672 facts,
-each with its own accepted answers, median 5 and at most 60, 14 % of them beyond ASCII. Sharing
-answers between facts, as real data does, makes the bulk form faster. Times are CPU time, medians
-over interleaved rounds; ratios are to the plain `a in p` loop over normalised texts. The exit
-status is 1 where `boundary`, its answers new, misses a budget: 20 times faster than `re.search` for
-each answer, at most 4 times the plain loop.
+each with its own accepted answers, median 5 and at most 60, 14 % of them not in ASCII. Answers that
+facts share, as in real data, make the bulk form faster. Times are CPU time, medians over
+interleaved rounds; ratios are to the plain `a in p` loop over normalised texts. The exit status is
+1 if `boundary` with new answers misses a budget: 20 times as fast as `re.search` for each answer,
+at most 4 times the plain loop.
 """
 
 import argparse
@@ -27,9 +27,9 @@ from surface_consistency.text import normalize
 N_FACTS, N_INSTANCES, N_TEMPLATES, N_MODELS = 14_672, 30_560, 2, 13
 N_REGEX_ROWS = 6_112
 REGEX_ROUNDS = 3
-PLAIN = "plain `any(a in p)`, normalised before, no boundaries"
+PLAIN = "plain `any(a in p)`, normalised in advance, no boundaries"
 BOUNDARY = "`match_columns`, boundary, first model"
-REGEX = "`re.search` per answer, normalised before (x)"
+REGEX = "`re.search` per answer, normalised in advance (x)"
 OVER_REGEX, TO_PLAIN = 20, 4
 SYLLABLES = [c + v for c in "bcdfghklmnprstvz" for v in "aeiou"]
 SENTENCES = ["I think it is", "It is", "The answer is", "He was born in", "That would be the"]
@@ -38,7 +38,7 @@ ACCENTS = str.maketrans("aeiou", "áèîöū")
 
 
 def synthetic_answers(rng):
-    """Return for each fact its accepted answers."""
+    """Return the accepted answers of each fact."""
     sizes = np.clip(np.round(rng.lognormal(np.log(5.0), 0.82, N_FACTS)), 1, 60).astype(int)
     return [tuple(name(rng) for _ in range(size)) for size in sizes]
 
@@ -56,7 +56,7 @@ def name(rng):
 
 
 def synthetic_predictions(rng, answers, facts):
-    """Return one prediction a row: 40 % right, half in a sentence, the templates often alike."""
+    """Return one prediction per row: 40 % correct, half in a sentence, templates often equal."""
     predictions = []
     for fact in facts:
         accepted = answers[fact]
@@ -72,7 +72,7 @@ def synthetic_predictions(rng, answers, facts):
 
 
 def synthetic_rows(rng):
-    """Return predictions and accepted answers of one model's run."""
+    """Return predictions and accepted answers of the run of a model."""
     answers = synthetic_answers(rng)
     facts = np.r_[np.arange(N_FACTS), rng.integers(0, N_FACTS, N_INSTANCES - N_FACTS)]
     rows = [answers[fact] for fact in facts for _ in range(N_TEMPLATES)]
@@ -80,7 +80,7 @@ def synthetic_rows(rng):
 
 
 def contenders(predictions, rows):
-    """Return the functions that are timed, by name; each returns its verdicts."""
+    """Return the timed functions by name; each returns its labels."""
     texts = [normalize(text) for text in predictions]
     forms = {answer: normalize(answer) for row in rows for answer in row}
     accepted = [[forms[answer] for answer in row] for row in rows]
@@ -89,7 +89,7 @@ def contenders(predictions, rows):
     padded = [[padded_forms[answer] for answer in row] for row in rows]
     timed = {
         PLAIN: lambda: [any(a in p for a in row) for p, row in zip(texts, accepted, strict=True)],
-        "plain for/break, normalised before, no boundaries": lambda: plain_loop(texts, accepted),
+        "plain for/break, normalised first, no boundaries": lambda: plain_loop(texts, accepted),
         "padded for/break, normalised before": lambda: plain_loop(padded_texts, padded),
         "padded, both normalised in the loop": lambda: [
             any(f" {normalize(a)} " in f" {normalize(p)} " for a in row)
@@ -105,7 +105,7 @@ def contenders(predictions, rows):
 
 
 def plain_loop(texts, accepted):
-    """Look for each answer until one is found."""
+    """Search for each answer until one is found."""
     verdicts = []
     for text, row in zip(texts, accepted, strict=True):
         found = False
@@ -118,7 +118,7 @@ def plain_loop(texts, accepted):
 
 
 def regex_loop(texts, accepted, compiled=None):
-    """Search each answer with word boundaries, in the texts as they are."""
+    """Search for each answer with word boundaries, in the original texts."""
     search = re.search if compiled is None else lambda answer, text: compiled[answer].search(text)
     patterns = compiled is None
     return [
@@ -128,7 +128,7 @@ def regex_loop(texts, accepted, compiled=None):
 
 
 def pattern(answer):
-    """Return a pattern that finds the answer as whole words."""
+    """Return a pattern of the answer with word boundaries."""
     return rf"(?<!\w){re.escape(answer)}(?!\w)"
 
 
@@ -140,7 +140,7 @@ def cpu_time(function):
 
 
 def report_times(predictions, rows, rounds):
-    """Time everything, print one table, check the verdicts and return the missed budgets."""
+    """Time all functions, print one table, check the labels and return the missed budgets."""
     timed, texts, accepted = contenders(predictions, rows)
     times = {label: [] for label in timed}
     verdicts = {}
@@ -156,7 +156,7 @@ def report_times(predictions, rows, rounds):
     scale = len(texts) / N_REGEX_ROWS
     searches = {
         REGEX: lambda: regex_loop(*few),
-        "the same, patterns compiled before (x)": lambda: regex_loop(*few, compiled),
+        "the same, patterns compiled in advance (x)": lambda: regex_loop(*few, compiled),
     }
     spent = {label: [] for label in searches}
     for _ in range(REGEX_ROUNDS):
@@ -175,7 +175,7 @@ def report_times(predictions, rows, rounds):
 
 
 def missed(medians):
-    """Return what misses a budget, in words."""
+    """Return one sentence per missed budget."""
     over_regex = medians[REGEX] / medians[BOUNDARY]
     to_plain = medians[BOUNDARY] / medians[PLAIN]
     found = []
@@ -189,7 +189,7 @@ def missed(medians):
 
 
 def check(verdicts):
-    """Compare the verdicts of the ways that claim the same rule."""
+    """Compare the labels of the functions for the same rule."""
     ours = verdicts[BOUNDARY]
     assert ours == verdicts["`match_columns`, boundary, next models"]
     assert ours == verdicts["padded for/break, normalised before"]
@@ -198,14 +198,12 @@ def check(verdicts):
     plain = verdicts[PLAIN]
     extra = sum(a and not b for a, b in zip(plain, ours, strict=True))
     rate = sum(ours) / len(ours)
-    print(
-        f"Verdicts under `boundary`: {rate:.1%} right, identical in all four ways that find whole"
-    )
+    print(f"Labels under `boundary`: {rate:.1%} correct, identical in all four that find whole")
     print(f"words; plain containment accepts {extra} more.")
 
 
 def report_memory():
-    """Score all models one after the other, keep every verdict, and print the peak."""
+    """Score all models in sequence, keep all labels in memory, and print the peak."""
     rng = np.random.default_rng(0)
     _, rows, answers, facts = synthetic_rows(rng)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -234,7 +232,7 @@ def main():
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}")
     print(
         f"{len(rows):,} predictions ({len(set(predictions)):,} distinct), {sum(sizes):,} pairs, "
-        f"{statistics.median(sizes):.0f} answers a row (median; {max(sizes)} at most), "
+        f"{statistics.median(sizes):.0f} answers per row (median; {max(sizes)} at most), "
         f"{np.mean([not answer.isascii() for answer in distinct]):.0%} beyond ASCII"
     )
     over = report_times(predictions, rows, options.rounds)

@@ -1,11 +1,11 @@
-"""Counting n-grams and pairs of names beside plain loops, in one process.
+"""Counting n-grams and pairs of names, compared with plain loops, in one process.
 
-Run `python benchmarks/bench_ngrams.py`; prints Markdown tables. N-grams of words are held against a
-dictionary of tuples, those of a tokenizer (trained on the corpus) against `encode_batch` alone; all
-counts are compared. Pairs have no plain loop of their size: 100,000 of 100,000 names by Zipf's law,
-and one document of 8,000 mentions. CPU time of the process, medians over
-interleaved rounds. The exit status is 1 where a budget is missed: 1.5 times the loop over words,
-1/1.2 of `encode_batch`, 0.1 s for the document.
+Run `python benchmarks/bench_ngrams.py`; prints Markdown tables. N-grams of words are compared with
+a dictionary of tuples, n-grams of a tokenizer (trained on the corpus) with only `encode_batch`; all
+counts are compared. For pairs there is no plain loop of this size: 100,000 of 100,000 names by
+Zipf's law, and one document of 8,000 mentions. CPU time of the process, medians over interleaved
+rounds. The exit status is 1 if a budget is missed: 1.5 times the loop over words, 1/1.2 of
+`encode_batch`, 0.1 s for the document.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def cpu(call):
 
 
 def corpus_of(n_bytes):
-    """Return documents, as text and in batches, and instances that begin as some of them do."""
+    """Return documents, as text and in batches, and instances with the beginnings of some."""
     documents = list(SyntheticCorpus(20_000).documents(n_bytes))
     documents = [text.decode() if isinstance(text, bytes) else text for text in documents]
     step = max(1, len(documents) // 8)
@@ -44,7 +44,7 @@ def corpus_of(n_bytes):
 
 
 def by_dictionary(documents, instances):
-    """Count the n-grams of instances as a loop does."""
+    """Count the n-grams of instances in a loop."""
     counts = dict.fromkeys((gram for text in instances for gram in grams_of(text)), 0)
     for text in documents:
         for gram in grams_of(text):
@@ -60,7 +60,7 @@ def grams_of(text):
 
 
 def fed(counter, batches):
-    """Count batches; return how many n-grams they hold."""
+    """Count batches; return the number of their n-grams."""
     before = int(counter.counts.sum())
     for batch in batches:
         counter.feed(batch)
@@ -68,7 +68,7 @@ def fed(counter, batches):
 
 
 def medians(n_bytes, rounds, **calls):
-    """Print what calls take in turn, in megabytes a second; return the values by call."""
+    """Print the speed of alternating calls in megabytes per second; return values by call."""
     times, values = {name: [] for name in calls}, {}
     for _ in range(rounds):
         for name, call in calls.items():

@@ -1,9 +1,9 @@
-"""Sentences a second that are put into other words, without a model for senses.
+"""Perturbed sentences per second, without a model for senses.
 
 Run `python benchmarks/bench_perturbation.py --wordnet /usr/share/wordnet`; prints a Markdown table.
-Minimal pairs in the manner of BLiMP and passages in that of LAMBADA, of common words; the lexicon
-is opened anew each round, so that nothing is known before. Times are CPU seconds of the
-process, the median of the rounds. The exit status is 1 below 5,000 sentences a second.
+Minimal pairs like those of BLiMP and passages like those of LAMBADA, of common words; the lexicon
+is opened again in each round, so that caches are empty. Times are CPU seconds of the
+process, the median of the rounds. The exit status is 1 below 5,000 sentences per second.
 """
 
 import argparse
@@ -26,7 +26,7 @@ VERBS = (
 
 
 def sentence(rng, n_clauses):
-    """Return a sentence of so many clauses."""
+    """Return a sentence with this number of clauses."""
     nouns, verbs = NOUNS.split(), VERBS.split()
     clauses = [
         f"the {rng.choice(nouns)} {rng.choice(verbs)} some {rng.choice(nouns)}s near the "
@@ -38,7 +38,7 @@ def sentence(rng, n_clauses):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wordnet", required=True, help="folder of WordNet's database files")
+    parser.add_argument("--wordnet", required=True, help="folder of the database files of WordNet")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     rng = random.Random(0)
@@ -48,7 +48,7 @@ def main():
             (" ".join(sentence(rng, 2) for _ in range(4)),) for _ in range(2_500)
         ],
     }
-    print("| job | sentences | CPU seconds | sentences a second |")
+    print("| job | sentences | CPU seconds | sentences per second |")
     print("|---|---|---|---|")
     slowest = float("inf")
     for name, texts in jobs.items():

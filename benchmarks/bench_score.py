@@ -1,11 +1,11 @@
-"""`score` beside a lean pandas script that writes the same files: processor time and peak memory.
+"""`score` and a lean pandas script that writes the same files: processor time and peak memory.
 
-Each contender is a process of its own that reads a Parquet file of questions and a JSONL file of
-predictions; they take turns. Processor time is user plus system of the process and its workers, and
+Each contender is a separate process that reads a Parquet file of questions and a JSONL file of
+predictions; they alternate. Processor time is user plus system of the process and its workers, and
 peak memory that of its largest process. The rows have the shape of RedirectQA v1.0.0.
 
     python benchmarks/bench_score.py            # 61,120 questions, four files of predictions
-    python benchmarks/bench_score.py --large    # 611,200 questions besides
+    python benchmarks/bench_score.py --large    # also 611,200 questions
 """
 
 import argparse
@@ -32,12 +32,12 @@ wall = time.perf_counter() - start
 print(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
 sys.exit(status != 0)
 """
-"""A small process between: Linux counts the memory of who starts a process towards its peak."""
+"""An intermediate process, since Linux includes the memory of the parent in the peak."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took."""
+    """Resources used by a process."""
 
     cpu: float
     wall: float
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def score(words: Sequence[str]) -> None:
-    """Do what `score --predictions` does before the page: QUESTIONS OUT AGREEMENT FILE..."""
+    """Run the steps of `score --predictions` before the page: QUESTIONS OUT AGREEMENT FILE..."""
     from surface_consistency.engine.score import score_files
     from surface_consistency.engine.settings import RuleScoring
     from surface_consistency.studies.redirectqa.settings import RedirectQASource
@@ -77,7 +77,7 @@ def score(words: Sequence[str]) -> None:
 
 
 def cost_of(command: Sequence[object], *, quiet: bool = False) -> Cost:
-    """Run a Python process and take its costs, which the system knows."""
+    """Run a Python process and return its resources from the system."""
     words = [sys.executable, "-S", "-c", LAUNCHER, "quiet" if quiet else "", sys.executable]
     done = subprocess.run([*words, *map(str, command)], stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -101,7 +101,7 @@ def lean(folder: Path, file: Path, out: Path, *, agreement: bool) -> Cost:
 
 
 def compared(folder: Path, rounds: int) -> list[str]:
-    """Hold the package against the script, with and without the agreement of rules."""
+    """Compare the package with the script, with and without the agreement of rules."""
     (file, *_) = write_release(folder, N_FACTS, n_models=4)
     print(f"| {N_QUESTIONS:,} predictions | CPU s | script, CPU s | ratio | peak MB, script |")
     print("|---|---|---|---|---|")
@@ -130,7 +130,7 @@ def compared(folder: Path, rounds: int) -> list[str]:
 
 
 def check_same(mine: Path, theirs: Path, *, agreement: bool) -> None:
-    """Make sure that both wrote the same verdicts, outcomes and counts."""
+    """Check that both wrote the same labels, outcomes and counts."""
     for name, key, columns in (
         ("verdicts", "target_id", ["correct", "matched_answer", "prediction"]),
         ("outcomes", "pair", ["item", "relation", "first_prediction", "second_prediction"]),
@@ -150,14 +150,14 @@ def files_at_once(folder: Path) -> list[str]:
     files = sorted(folder.glob("model-*.jsonl"))
     alone = ours(folder, files[:1], folder / "alone", agreement=True)
     together = ours(folder, files, folder / "together", agreement=True)
-    print(f"\n| {len(files)} models | CPU s | wall s | CPU / wall | peak MB of a process |")
+    print(f"\n| {len(files)} models | CPU s | wall s | CPU / wall | peak MB per process |")
     print("|---|---|---|---|---|")
     for name, cost in (("one file", alone), (f"{len(files)} files", together)):
         print(
             f"| {name} | {cost.cpu:.1f} | {cost.wall:.1f} | {cost.cpu / cost.wall:.2f} | "
             f"{cost.peak_mb:.0f} |"
         )
-    print(f"\nOne by one they would take {len(files) * alone.cpu:.1f} CPU s.", flush=True)
+    print(f"\nOne by one they take {len(files) * alone.cpu:.1f} CPU s.", flush=True)
     return [] if together.cpu < len(files) * alone.cpu else ["questions are loaded again"]
 
 
@@ -170,7 +170,7 @@ def large(folder: Path) -> list[str]:
     n_rows = len(pd.read_parquet(home / "questions.parquet", columns=["question"]))
     cost = ours(home, [file], home / "ours", agreement=True)
     row_kb = (cost.peak_mb - small.peak_mb) * 1024 / (n_rows - N_QUESTIONS)
-    print("\n| questions | CPU s | peak MB | KB a further row |\n|---|---|---|---|")
+    print("\n| questions | CPU s | peak MB | KB per further row |\n|---|---|---|---|")
     print(f"| {N_QUESTIONS:,} | {small.cpu:.1f} | {small.peak_mb:,.0f} | |")
     print(f"| {n_rows:,} | {cost.cpu:.1f} | {cost.peak_mb:,.0f} | {row_kb:.2f} |", flush=True)
     missed = (

@@ -1,16 +1,15 @@
-"""Log-probabilities of options: one forward a text, and `TransformersRunner.score`.
+"""Log-probabilities of options: one forward per text, and `TransformersRunner.score`.
 
 Run `python benchmarks/bench_scoring.py`; prints a Markdown table. The model has a GPT-NeoX shape
 and random weights. Three jobs: options of a word after contexts that four of them share (multiple
 choice), and the four words of a linking question, without and with demonstrations that all
 questions share. Times are CPU seconds of the process, medians of interleaved rounds; the naive loop
 is timed on every tenth question. On a GPU: `--device cuda --dtype bfloat16 --shape 1.4b`. The exit
-status is 1 where a budget is missed: 4 times one by one for options, 2 times for linking; or where
-numbers differ. With `--pairs 1000` minimal pairs in the manner of BLiMP's four groups are scored as
-well by lm-evaluation-harness, on the same model in the same process; the budget is not to be
-slower. `--apart` times the linking words asked together against each word asked in a call of its
-own, in batches too, so that the shared question alone makes the difference; budget: 2 times,
-without shots.
+status is 1 if a budget is missed (4 times one by one for options, 2 times for linking) or numbers
+differ. With `--pairs 1000` minimal pairs like those of four groups of BLiMP are also scored by
+lm-evaluation-harness, on the same model in the same process; the budget is not to be slower.
+`--apart` compares scoring the linking words together with one call per word, both in batches, so
+that only the shared question makes a difference; the budget is 2 times without shots.
 """
 
 import argparse
@@ -34,7 +33,7 @@ NAIVE_SHARE = 10
 
 
 def options(n_questions, rng):
-    """Return short options after contexts of a question each, four a question."""
+    """Return short options after contexts, four options per question."""
     contexts = [
         f"Q: What is the occupation of {name(rng)}, born near {name(rng)}? A:"
         for _ in range(n_questions)
@@ -76,7 +75,7 @@ def linking(n_questions, n_shots, rng):
 
 
 def minimal_pairs(n_pairs, rng):
-    """Return both sentences of the pairs of four groups, each a whole text."""
+    """Return both sentences of the pairs of four groups, each as a complete text."""
     verbs = (("is", "are"), ("himself", "herself"), ("these", "this"), ("was seen", "was smiled"))
     return [
         ScoringRequest(id=f"{group}/{pair}/{option}", continuation=text)
@@ -89,7 +88,7 @@ def minimal_pairs(n_pairs, rng):
 
 
 def by_harness(runner, batch_size):
-    """Make the function that scores requests by lm-evaluation-harness with the same model."""
+    """Return a function that scores requests by lm-evaluation-harness with the same model."""
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
@@ -114,10 +113,10 @@ def by_harness(runner, batch_size):
 
 
 def against_harness(runner, given, rng):
-    """Time both on the same pairs, and print a row; tells whether the budget is met."""
+    """Time both on the same pairs and print a row; return whether the budget is met."""
     requests = minimal_pairs(given.pairs, rng)
     tokenizer = runner._encoder.tokenizer
-    if tokenizer.bos_token is None:  # Both put it before a whole text.
+    if tokenizer.bos_token is None:  # Both insert it before a complete text.
         tokenizer.bos_token = tokenizer.convert_ids_to_tokens(0)
     harness = by_harness(runner, 64)
     theirs, fast = [], []
@@ -138,7 +137,7 @@ def against_harness(runner, given, rng):
 
 
 def one_by_one(runner, requests):
-    """Score each request by a forward of its own."""
+    """Score each request by a separate forward."""
     model, tokenizer = runner._engine.model, runner._encoder.tokenizer
     scores = {}
     with torch.inference_mode():
@@ -158,7 +157,7 @@ def ours(runner, requests):
 
 
 def apart(runner, requests):
-    """Score all requests, each word of yes and no in a call of its own."""
+    """Score all requests, with one call per word of yes and no."""
     words = dict.fromkeys(request.continuation for request in requests)
     scores = {}
     for word in words:
@@ -167,7 +166,7 @@ def apart(runner, requests):
 
 
 def compare_apart(runner, jobs, n_rounds):
-    """Print how many times as fast words are together as apart; tell whether the budget is met."""
+    """Print the speed-up of scoring words together; return whether the budget is met."""
     print("| job | texts | apart, texts/s | together, texts/s | ratio | largest difference |")
     print("|---|---|---|---|---|---|")
     met = True
@@ -185,13 +184,13 @@ def compare_apart(runner, jobs, n_rounds):
             f"| {difference:.1e} |",
             flush=True,
         )
-        # Demonstrations are computed once either way.
+        # Demonstrations are computed once in both cases.
         met &= (job != "linking" or quick / slow >= BUDGETS[job]) and difference <= TOLERANCE
     return met
 
 
 def seconds_of(work):
-    """Time work in CPU seconds, on a GPU in seconds of the clock."""
+    """Time work in CPU seconds, on a GPU in wall-clock seconds."""
     clock = time.perf_counter if torch.cuda.is_available() else time.process_time
     start = clock()
     found = work()
@@ -201,7 +200,7 @@ def seconds_of(work):
 
 
 def main():
-    """Time both ways and compare their numbers."""
+    """Time both methods and compare their numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=2_500)
     parser.add_argument("--pairs", type=int, default=0, help="pairs of each group of BLiMP")

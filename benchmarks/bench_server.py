@@ -1,9 +1,9 @@
-"""Asking a server: requests in flight against one by one, and a run that is killed and resumed.
+"""Querying a server: requests in flight or one by one, and a run that is killed and resumed.
 
-Run `python benchmarks/bench_server.py`; prints a Markdown table. A local server in a process of its
-own takes 50 ms a request. Budgets: at least 20 times the throughput at concurrency 32; and of
-3,000 short and 3,000 long generations with their judgements, killed several times, nothing that was
-kept is asked again. Exits with an error where a budget is missed.
+Run `python benchmarks/bench_server.py`; prints a Markdown table. A local server in a separate
+process takes 50 ms per request. Budgets: at least 20 times the throughput at concurrency 32; and of
+3,000 short and 3,000 long generations with their judgements, killed several times, no prompt
+with a stored answer is sent again. Exits with an error if a budget is missed.
 """
 
 import argparse
@@ -41,7 +41,7 @@ KILLS = (0.1, 0.35, 0.6, 0.85)
 
 
 def answer_to(text):
-    """Judge a judge's prompt, answer any other with a text of its own."""
+    """Return a label for the prompt of a judge, and a distinct text for any other prompt."""
     n = len(re.findall("Reference: ", text))
     if n == 0:
         return f"Perhaps answer {zlib.crc32(text.encode())}"
@@ -49,7 +49,7 @@ def answer_to(text):
 
 
 class Server:
-    """Speaks just enough of the protocol, and counts what it is asked."""
+    """Implements the required part of the protocol, and counts requests."""
 
     def __init__(self, latency):
         self.latency = latency
@@ -89,7 +89,7 @@ class Server:
 
 
 def start_server(latency):
-    """Start a server in a process of its own; return the process and its address."""
+    """Start a server in a separate process; return the process and its address."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.Process(target=run_server, args=(latency, there), daemon=True)
     process.start()
@@ -101,13 +101,13 @@ def run_server(latency, pipe):
 
 
 def stats(url):
-    """Return how many requests the server had, and how many of them it had had before."""
+    """Return the number of requests to the server, and the number of repeated ones."""
     with urllib.request.urlopen(f"{url}/stats") as reply:
         return json.load(reply)
 
 
 def throughput(url, concurrency, n_prompts, folder):
-    """Return prompts a second, logged to disk as in a run."""
+    """Return prompts per second, logged to disk as in a run."""
     runner = OpenAICompatibleRunner("m", base_url=url, concurrency=concurrency)
     params = GenerationParams(max_new_tokens=16, stop=())
     name = f"{concurrency}-{time.monotonic_ns()}"
@@ -131,7 +131,7 @@ def throughput(url, concurrency, n_prompts, folder):
 
 
 def logged(out):
-    """Return the prompt keys of all logs, one a line."""
+    """Return the prompt keys of all logs, one per line."""
     keys = []
     for path in (*out.glob("generations-*.jsonl"), *out.glob("judges/*/judge-generations.jsonl")):
         keys += re.findall(rb'"prompt_key":"(\w+)"', path.read_bytes())
@@ -139,7 +139,7 @@ def logged(out):
 
 
 def killed_and_resumed(url, n_topics, folder):
-    """Run the study, kill it several times, and return what was asked."""
+    """Run the study, kill it several times, and return the numbers of requests."""
     data = folder / "topics.csv"
     write_slaq_csv(data, made_up_topics(n_topics))
     out = folder / "run"
@@ -154,7 +154,7 @@ def killed_and_resumed(url, n_topics, folder):
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
         while len(logged(out)) < share * total:
             if process.poll() is not None:
-                raise SystemExit("the run ended before it was to be killed")
+                raise SystemExit("the run ended before it was killed")
             time.sleep(0.1)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -191,31 +191,31 @@ def main():
     ratio = statistics.median(many) / statistics.median(single)
     in_flight = 2 * CONCURRENCY * len(KILLS)
     print(
-        f"{1000 * LATENCY_S:.0f} ms a request, {options.rounds} rounds, Python "
+        f"{1000 * LATENCY_S:.0f} ms per request, {options.rounds} rounds, Python "
         f"{platform.python_version()}\n"
     )
     print("| what | median | min to max |\n|---|---|---|")
     for label, rates in (("one by one", single), (f"{CONCURRENCY} in flight", many)):
         print(
-            f"| {label}, prompts a second | {statistics.median(rates):.0f} | {min(rates):.0f} to "
+            f"| {label}, prompts per second | {statistics.median(rates):.0f} | {min(rates):.0f} to "
             f"{max(rates):.0f} |"
         )
-    print(f"| {CONCURRENCY} in flight against one by one | {ratio:.1f} | |")
+    print(f"| {CONCURRENCY} in flight compared with one by one | {ratio:.1f} | |")
     print(
         f"| {found['total']:,} generations and judgements, killed {len(KILLS)} times | "
         f"{found['seconds']:.0f} s | |\n"
-        f"| requests, of which of prompts asked before | {found['n']:,} | {found['again']} |\n"
-        f"| answers kept, of which twice | {found['answers']:,} | {found['kept twice']} |"
+        f"| requests, of which of prompts sent before | {found['n']:,} | {found['again']} |\n"
+        f"| answers stored, of which twice | {found['answers']:,} | {found['kept twice']} |"
     )
     failures = []
     if ratio < SPEED_UP:
         failures.append(f"{CONCURRENCY} requests in flight are not {SPEED_UP} times as fast")
     if found["kept twice"] or found["missing"] or found["answers"] != found["total"]:
-        failures.append("what was kept was asked again, or something is missing")
-    # Answers of the last fifth of a second are not on disk yet; they are asked again too.
+        failures.append("prompts with stored answers were sent again, or answers are missing")
+    # Answers of the last fifth of a second are not yet on disk; their prompts are sent again.
     rate = statistics.median(many)
     if found["again"] > in_flight + 0.4 * rate * len(KILLS):
-        failures.append("more was asked again than what a kill can lose")
+        failures.append("more prompts were sent again than a kill can lose")
     if failures:
         raise SystemExit("; ".join(failures))
 

@@ -1,9 +1,9 @@
 """Scoring of SLAQ at the size of the paper: 16 models, 600 topics, 5 orders of each long query.
 
-Run `python benchmarks/bench_slaq.py`; prints a Markdown table. From verdicts to outcomes to all
-tables in under 5 s, and the tables at least 20 times as fast as what one would write oneself: a
+Run `python benchmarks/bench_slaq.py`; prints a Markdown table. Budgets: from labels to outcomes
+to all tables in under 5 s, and the tables at least 20 times as fast as a simple implementation: a
 `groupby` of pandas and a loop over resamples of topics (a few of which are timed and scaled up).
-Exits with an error where a budget is missed.
+Exits with an error if a budget is missed.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def made_up_topics(n_topics):
 
 
 def verdicts_on(targets, rng):
-    """Return the verdicts of a model on every fact, one in a hundred of them missing."""
+    """Return the labels of a model on every fact, one in a hundred of them missing."""
     draw = rng.random(len(targets))
     return pd.DataFrame(
         {
@@ -120,7 +120,7 @@ def main():
         ]
         return pd.concat(frames, ignore_index=True)
 
-    parts = {"verdicts to outcomes": [], "outcomes to tables": [], "both": []}
+    parts = {"labels to outcomes": [], "outcomes to tables": [], "both": []}
     for _ in range(options.rounds + 1):
         start = time.perf_counter()
         frame = outcomes()
@@ -147,7 +147,7 @@ def main():
             f"| {name} | {statistics.median(kept):.2f} s | {min(kept):.2f} to {max(kept):.2f} s |"
         )
     print(
-        f"| scores alone by groupby and a loop, {N_LOOPED} of {N_RESAMPLES:,} resamples of one "
+        f"| only scores, by groupby and a loop, {N_LOOPED} of {N_RESAMPLES:,} resamples of one "
         f"model, scaled up | {looped / 3600:.1f} h | |"
     )
     failures = []

@@ -1,4 +1,4 @@
-"""The reader of SQL dumps on a large categorylinks table, beside mwsql and beside unpacking alone.
+"""The reader of SQL dumps on a large categorylinks table, compared with mwsql and unpacking.
 
 The table is synthetic, in MediaWiki's definition of before 2025: binary sort keys, one title in
 fifty with "),(" in it, INSERTs of about a megabyte, gzip. Its rows are known, so exactness is
@@ -60,7 +60,7 @@ WORDS = (
     b"Villages in_the District of_New York O'Brien 1998 Z\xc3\xbcrich \xe6\x9d\xb1\xe4\xba\xac"
 ).split()
 WANTED = ["cl_from", "cl_to", "cl_type"]
-# As a user who knows the format would write it: the whole row, the wanted values in groups.
+# A simple implementation: the complete row, with the required values in groups.
 STRING = rb"'((?:[^'\\]|\\.)*)'"
 USER_ROW = re.compile(
     rb"\((\d+),%b,'(?:[^'\\]|\\.)*','(?:[^'\\]|\\.)*','(?:[^'\\]|\\.)*','(?:[^'\\]|\\.)*',"
@@ -81,7 +81,7 @@ def title(rng: np.random.Generator, number: int) -> bytes:
 
 
 def category_rows() -> Iterator[tuple[bytes, bytes]]:
-    """Rows for ever, with the title of each."""
+    """Yield rows without end, with the title of each."""
     rng = np.random.default_rng(20250101)
     titles = [title(rng, number) for number in range(20_000)]
     number = 0
@@ -118,7 +118,7 @@ def page_rows() -> Iterator[tuple[bytes, bytes]]:
 def write_dump(
     path: Path, definition: bytes, table: bytes, rows: Iterator[tuple[bytes, bytes]], size: int
 ) -> tuple[int, int]:
-    """Write about `size` plain bytes; return how many, and how many rows."""
+    """Write about `size` plain bytes; return the numbers of bytes and rows."""
     n_bytes = n_rows = 0
     head = b"INSERT INTO `%b` VALUES " % table
     with gzip.open(path, "wb", compresslevel=6) as file:
@@ -170,7 +170,7 @@ def user_regex(path: Path) -> int:
 
 
 def altered_by_mwsql(path: Path, rows: Iterator[tuple[bytes, bytes]]) -> str:
-    """Count titles that mwsql reads as something else than was written."""
+    """Count titles that mwsql reads incorrectly."""
     from mwsql import Dump
 
     dump = Dump.from_file(str(path))
@@ -206,9 +206,9 @@ def failure(call: Callable[[], object]) -> str:
 
 
 def peak_growth(path: Path) -> str:
-    """Peak memory of a process that only reads, over what it holds before.
+    """Return the peak memory of a process that only reads, minus its memory before.
 
-    VmHWM, not ru_maxrss: the latter counts what the parent held when it started the process.
+    VmHWM, not ru_maxrss, because the latter includes the memory of the parent at the start.
     """
     code = (
         "import re, sys\n"
@@ -238,7 +238,7 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 def report(times: dict[str, list[float]], plain: int) -> None:
     base = statistics.median(times["this package"])
-    print("| reader | median s | MB/s of plain text | time over this package |\n|---|---|---|---|")
+    print("| reader | median s | MB/s of plain text | times this package |\n|---|---|---|---|")
     for name, seconds in times.items():
         median = statistics.median(seconds)
         print(f"| {name} | {median:.2f} | {plain / 1e6 / median:.0f} | {median / base:.2f} |")
@@ -266,15 +266,15 @@ def main() -> None:
         times = interleaved(
             {
                 "this package": lambda: ours(links),
-                "unpacking alone, isal": lambda: unpack_isal(links),
-                "unpacking alone, gzip": lambda: unpack_gzip(links),
-                "a regular expression a row, gzip": lambda: user_regex(links),
+                "only unpacking, isal": lambda: unpack_isal(links),
+                "only unpacking, gzip": lambda: unpack_gzip(links),
+                "one regular expression per row, gzip": lambda: user_regex(links),
             },
             options.rounds,
         )
         report(times, plain)
         seconds = cpu_seconds(lambda: ours(links))
-        print(f"\nprocessor time: {plain / 1e6 / seconds:.0f} MB/s a core")
+        print(f"\nprocessor time: {plain / 1e6 / seconds:.0f} MB/s per core")
         print(f"rows: {ours(links):,} (this package), {user_regex(links):,} (expression)")
         print(f"titles: {altered_by_us(links, 'cl_to', category_rows())}")
         print(f"mwsql on categorylinks {failure(lambda: mwsql_rows(small))}")

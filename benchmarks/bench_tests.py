@@ -1,10 +1,10 @@
 """Size of the package's 5 % tests on data without an effect, and coverage over new relations.
 
 Run `python benchmarks/bench_tests.py`; prints Markdown tables; about two minutes on one core. Every
-test is asked of data in which its null hypothesis holds and rows hang together as the papers' do:
-redirects of a fact, facts of a topic, facts that recur in every model. Exits with an error where a
-test rejects more than 8 % of them (the share of 1,000 data sets has a standard error of 0.7 points,
-that of the 250 and 200 behind groups and bands one of 1.5).
+test is run on data for which its null hypothesis is true, with dependent rows as in the papers:
+redirects of a fact, facts of a topic, facts that recur in every model. Exits with an error if a
+test rejects more than 8 % of them (the proportion has a standard error of 0.7 points for 1,000 data
+sets, and of 1.5 for the 250 and 200 of groups and bands).
 """
 
 import argparse
@@ -47,7 +47,7 @@ def rates_of(rng, n_clusters, mean, correlation):
 
 
 def contrast_size(kind, n_clusters, mean, n):
-    """Return how often a contrast of two groups with one flip rate is called a difference."""
+    """Return how often a contrast of two groups with equal flip rates is significant."""
     rejected = 0
     for seed in range(n):
         rng = np.random.default_rng([seed, n_clusters])
@@ -66,7 +66,7 @@ def contrast_size(kind, n_clusters, mean, n):
 
 
 def mcnemar_size(form, n_clusters, n):
-    """Return how often flips that lean to no side, by fact, are called a lean."""
+    """Return how often symmetric flips, clustered by fact, are significantly asymmetric."""
     rejected = 0
     for seed in range(n):
         rng = np.random.default_rng([seed, n_clusters])
@@ -84,7 +84,7 @@ def mcnemar_size(form, n_clusters, n):
 
 
 def group_size(kind, n_topics, n):
-    """Return how often a membership without effect is called one, facts recurring in six models."""
+    """Return how often a membership without effect is significant, with facts in six models."""
     rejected, n_models, n_facts = 0, 6, 4
     for seed in range(n):
         rng = np.random.default_rng([seed, n_topics])
@@ -126,10 +126,10 @@ def band_size(kind, n_topics, n):
 
 
 def relation_coverage(n):
-    """Return how often intervals over facts, subjects and relations hold the rate of new relations.
+    """Return the coverage of new relations by intervals over facts, subjects and relations.
 
     16 relations of 30 subjects with one fact each and two redirects; the flip rate of a relation,
-    and that of a subject in it, spread around a mean.
+    and that of a subject in it, vary around a mean.
     """
     held, mean = dict.fromkeys(("fact", "subject", "relation"), 0), 0.25
     for seed in range(n):
@@ -161,7 +161,7 @@ def relation_coverage(n):
 
 
 def main() -> None:
-    """Print the tables, and exit with an error where a test misses its level."""
+    """Print the tables, and exit with an error if a test misses its level."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-sets", type=int, default=1_000, help="Data sets of each cell.")
     n = parser.parse_args().data_sets
@@ -189,9 +189,7 @@ def main() -> None:
         print(f"| {name} | " + " | ".join(f"{100 * size:.1f} %" for size in sizes) + " |")
     plain = " | ".join(f"{100 * mcnemar_size('plain', k, n):.1f} %" for k in CLUSTERS)
     print(f'| `test="independent"`, for comparison | {plain} |')
-    print(
-        "\n| 95 % interval of the flip rate resamples | holds that of new relations in |\n|---|---|"
-    )
+    print("\n| 95 % interval of the flip rate resamples | coverage of new relations |\n|---|---|")
     for cluster, share in relation_coverage(max(100, n // 5)).items():
         print(f"| {cluster}s | {100 * share:.0f} % |")
     over = [name for name, sizes in rows if max(sizes) > MOST]

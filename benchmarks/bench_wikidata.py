@@ -1,15 +1,15 @@
-"""Reading a Wikidata dump: the typed decoder against json and orjson, and against unpacking alone.
+"""Reading a Wikidata dump: the typed decoder compared with json, orjson and only unpacking.
 
 Run `python benchmarks/bench_wikidata.py`; prints Markdown tables. Two kinds of lines: synthetic
 ones of 12 KB, shaped as Wikidata's items (labels in 34 languages, 9 statements with references and
 qualifiers, 3 of them wanted, and 20 sitelinks), and the twenty real items in
 `tests/data/files/wikidata/twenty_entities.json.bz2`, repeated. Speeds are of plain bytes.
 
-Unpacking alone is timed as this package does it (bzip2 by all processors, gzip by isal) and as the
-standard library does (one processor). Exits with an error where the decoder is less than 6 times as
-fast as `json.loads` on either kind, where reading bzip2 takes more than 1.3 times as long as this
-package's unpacking, or reading gzip more than 1.3 times as long as the standard library's: isal
-unpacks faster than any decoder reads.
+Unpacking is timed with this package (bzip2 by all processors, gzip by isal) and with the standard
+library (one processor). Exits with an error if the decoder is less than 6 times as fast as
+`json.loads` on either kind, if reading bzip2 takes more than 1.3 times as long as unpacking with
+this package, or if reading gzip takes more than 1.3 times as long as unpacking with the standard
+library (isal unpacks faster than any decoder reads).
 """
 
 import argparse
@@ -99,7 +99,7 @@ def synthetic_snak(rng, key):
 
 
 def synthetic_lines(n_bytes):
-    """Return lines of at least so many bytes together."""
+    """Return lines with at least this number of bytes in total."""
     rng = np.random.default_rng(0)
     lines, size = [], 0
     while size < n_bytes:
@@ -120,7 +120,7 @@ def real_lines(n_bytes):
 
 
 def decoders(lines):
-    """Return functions that decode all lines, by name; ours takes them as the reader does."""
+    """Return functions that decode all lines, by name; ours reads them like the reader."""
     ours = EntityDecoder(PROPERTIES, LANGUAGES, (WIKI,)).decode_array
     step = max(1, BLOCK_BYTES * len(lines) // sum(map(len, lines)))
     blocks = [b"[%b]" % b",".join(lines[i : i + step]) for i in range(0, len(lines), step)]
@@ -145,7 +145,7 @@ def decoders(lines):
 
 
 def check(lines):
-    """Stop where the decoder sees other claims than json does."""
+    """Exit if the decoder returns other claims than json."""
     ours = EntityDecoder(PROPERTIES, LANGUAGES, (WIKI,))
     for line in dict.fromkeys(lines):
         plain, (entity,) = json.loads(line), ours.decode_array(b"[%b]" % line)
@@ -156,7 +156,7 @@ def check(lines):
 
 
 def decode_speed(name, lines, rounds):
-    """Print how fast each decoder is on lines in memory, and return what misses its target."""
+    """Print the speed of each decoder on lines in memory, and return missed targets."""
     check(lines)
     n_bytes = sum(map(len, lines))
 
@@ -174,7 +174,7 @@ def decode_speed(name, lines, rounds):
 
 
 def read_whole(path):
-    """Read a dump as the construction does."""
+    """Read a dump like the construction."""
     for _ in read_entity_batches(path, properties=PROPERTIES, language="en", wiki=WIKI):
         pass
 
@@ -195,7 +195,7 @@ def unpack_plainly(path):
 
 
 def end_to_end(name, lines, rounds, folder):
-    """Print how long reading a packed dump takes, and return what misses its target."""
+    """Print the time of reading a packed dump, and return missed targets."""
     plain = b"[\n" + b",\n".join(lines) + b"\n]\n"
     missed = []
     print(f"\n{name}, from the file: {len(plain) / 1e6:,.0f} MB plain\n")
@@ -220,7 +220,7 @@ def end_to_end(name, lines, rounds, folder):
         )
         limit = alone if packing == "bz2" else standard
         if read / limit > UNPACK_TARGET:
-            missed.append(f"{name}, {packing}: {read / limit:.2f} times unpacking alone")
+            missed.append(f"{name}, {packing}: {read / limit:.2f} times only unpacking")
     return missed
 
 
@@ -241,7 +241,7 @@ def main():
             ("Real items", real_lines(n_bytes)),
         ):
             if not lines:
-                print(f"\n{name}: not there, passed over")
+                print(f"\n{name}: not found, skipped")
                 continue
             missed += decode_speed(name, lines, arguments.rounds)
             missed += end_to_end(name, lines, arguments.rounds, Path(folder))

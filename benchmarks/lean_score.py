@@ -1,8 +1,8 @@
-"""What a careful user would write in place of `score`: one pandas script, the same files.
+"""A pandas script that replaces `score` and writes the same files.
 
     python lean_score.py QUESTIONS.parquet PREDICTIONS.jsonl OUT [--no-agreement]
 
-It trusts its input: no check of rows, no message, no resume, and only the release's own columns.
+It does not check rows, print messages or resume, and reads only the columns of the release.
 """
 
 import csv
@@ -137,7 +137,7 @@ def agreement(text, line, answers, folder):
     for region, part in (("first_line", line), ("whole", text)):
         rows = list(zip(part, padded_words(list(part)), answers, accepted_keys, strict=True))
         for name, rule in RULES.items():
-            if region == "whole":  # one line says the same twice
+            if region == "whole":  # one line contains the same twice
                 judged = zip(made[name, "first_line"], rows, line, strict=True)
                 made[name, region] = [
                     old if row[0] == one else rule(*row) for old, row, one in judged

@@ -1,4 +1,4 @@
-"""Synthetic questions of RedirectQA in the shape of release v1.0.0, and a model's predictions.
+"""Synthetic questions of RedirectQA in the shape of release v1.0.0, and predictions of a model.
 
 14,672 facts, 15,888 redirects, 2 templates, a median of 5 and at most 60 accepted answers.
 """
@@ -69,7 +69,7 @@ def words_of(rng: np.random.Generator, n: int) -> list[str]:
 
 
 def predictions_of(rows: list[dict[str, object]], rng: np.random.Generator) -> list[str]:
-    """Four answers in ten right, the others another fact's; one in five goes on after the line."""
+    """Four answers in ten are correct, others are of another fact; one in five has more lines."""
     right, rambles = rng.random(len(rows)) < 0.4, rng.random(len(rows)) < 0.2
     others = rng.integers(len(rows), size=len(rows))
     return [
@@ -80,7 +80,7 @@ def predictions_of(rows: list[dict[str, object]], rng: np.random.Generator) -> l
 
 
 def write_release(folder: Path, n_facts: int, *, n_models: int = 1, seed: int = 0) -> list[Path]:
-    """Write `questions.parquet` and a file of predictions for each model; return the latter."""
+    """Write `questions.parquet` and one file of predictions per model; return the latter."""
     rng = np.random.default_rng(seed)
     rows = release_rows(rng, n_facts)
     pq.write_table(pa.Table.from_pylist(rows), folder / "questions.parquet")

@@ -1,4 +1,4 @@
-"""A corpus with names in it: words and names by Zipf's law, accents and punctuation included."""
+"""A corpus of words and names by Zipf's law, with accents and punctuation."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class SyntheticCorpus:
 
     Args:
         n_names: Distinct names, of 1 to 8 words.
-        seed: Seed of everything.
+        seed: Seed of all words and names.
     """
 
     def __init__(self, n_names, *, n_words=300_000, seed=0):
@@ -50,7 +50,7 @@ class SyntheticCorpus:
         return list(found)[:n]
 
     def documents(self, n_bytes, *, seed=1, share=0.15):
-        """Write documents of some 3,500 bytes, names as a share of the pieces."""
+        """Write documents of about 3,500 bytes, with a proportion of names."""
         rng = np.random.default_rng(seed)
         documents, written = [], 0
         while written < n_bytes:
@@ -76,12 +76,12 @@ def _word(number):
 
 
 def _zipf(rng, size, n):
-    """Draw ranks whose frequency falls with the rank."""
+    """Draw ranks whose frequency decreases with the rank."""
     return np.minimum(size ** rng.random(n), size - 1).astype(np.int64)
 
 
 def write_names(path, n):
-    """Write distinct names as Parquet, a chunk at a time."""
+    """Write distinct names as Parquet, one chunk at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -15,7 +15,7 @@ POPULAR = 4_000
 
 
 def _json_filler(rng: np.random.Generator) -> tuple[bytes, bytes, bytes]:
-    """Labels, descriptions and claims that no build wants: most of a real line."""
+    """Labels, descriptions and claims that builds do not use: most of a real line."""
     languages = [first + second for first in "abcdfghijk" for second in "aostv"]
     words = [name_of(int(number)) for number in rng.integers(0, 10**7, 200)]
     labels = ",".join(
@@ -118,7 +118,7 @@ def _view_lines(wiki: Wiki) -> list[bytes]:
 
 
 def write_pageviews(folder: Path, wiki: Wiki) -> None:
-    """Pack the lines once, and put the packed pieces of each month in another order."""
+    """Pack the lines once, and write the packed pieces of each month in another order."""
     lines = _view_lines(wiki)
     size = max(len(lines) // 48, 1)
     pieces = [

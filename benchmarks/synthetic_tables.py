@@ -52,13 +52,13 @@ COLUMNS = {
 
 
 def _sql(title: str) -> bytes:
-    """Write a title as mysqldump does."""
+    """Write a title in the format of mysqldump."""
     raw = title.replace(" ", "_").encode("utf-8")
     return raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'").replace(b'"', b'\\"')
 
 
 def _write_table(folder: Path, name: str, rows: Iterable[bytes]) -> None:
-    """Write a table as mysqldump does: its definition, then INSERTs of many rows."""
+    """Write a table in the format of mysqldump: its definition, then INSERTs of many rows."""
     lines = (line.split(maxsplit=1) for line in COLUMNS[name].strip().splitlines())
     columns = ",\n".join(f"  `{column}` {kind}" for column, kind in lines)
     with igzip.open(folder / f"enwiki-{DATE}-{name}.sql.gz", "wb", compresslevel=1) as file:
@@ -89,7 +89,7 @@ def write_page(folder: Path, wiki: Wiki) -> None:
 
 
 def write_page_props(folder: Path, wiki: Wiki) -> None:
-    """Every article has its item, but one in a hundred; one in forty is a disambiguation page."""
+    """One article in a hundred has no item; one in forty is a disambiguation page."""
     rng = np.random.default_rng(1)
     others = rng.integers(1, wiki.n_articles + 1, wiki.n_other_props).tolist()
     rows = itertools.chain(
@@ -105,7 +105,7 @@ def write_page_props(folder: Path, wiki: Wiki) -> None:
 
 
 def write_redirect(folder: Path, wiki: Wiki) -> None:
-    """Of a thousand redirects 10 lead to redirects, 2 in circles, 5 away, 20 to sections."""
+    """Of 1,000 redirects, 10 lead to redirects, 2 in loops, 5 to other wikis, 20 to sections."""
     rng = np.random.default_rng(2)
     targets = rng.integers(0, wiki.n_articles, wiki.n_redirects).tolist()
     titles = wiki.redirect_titles
@@ -147,7 +147,7 @@ def write_linktarget(folder: Path, wiki: Wiki) -> None:
 
 
 def write_categorylinks(folder: Path, wiki: Wiki) -> None:
-    """Two redirects in five are in one to three of the 33; the common ones hold most."""
+    """Two redirects in five are in one to three of the 33; the common ones have most."""
     rng = np.random.default_rng(3)
     keys = [
         rng.bytes(24).replace(b"\\", b"\\\\").replace(b"'", b"\\'").replace(b"\n", b"\\n")

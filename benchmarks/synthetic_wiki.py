@@ -2,8 +2,9 @@
 
 At scale 1 there are 1.8 million pages, 1 million of them redirects, 20 million category links, 1
 million Wikidata entities with lines as long as real ones, and a year of pageviews. The files have
-the formats of 2025 and later (`cl_target_id`, no `cl_to`) and what a build has to sort out: chains,
-loops, interwiki and section redirects, shared labels, quotes and `),(` in titles, binary sort keys.
+the formats of 2025 and later (`cl_target_id`, no `cl_to`) and the cases that a build must resolve:
+chains, loops, interwiki and section redirects, shared labels, quotes and `),(` in titles, binary
+sort keys.
 
     python benchmarks/synthetic_wiki.py FOLDER --scale 1
 """
@@ -39,9 +40,9 @@ def write_wiki(folder: Path, scale: float, *, processes: int = 2) -> None:
     """Write all dumps of a synthetic wiki.
 
     Args:
-        folder: Where they go; made if need be.
+        folder: Folder of the dumps; created if it does not exist.
         scale: 1 for a tenth of the English Wikipedia.
-        processes: How many files are written at a time.
+        processes: Number of files that are written at the same time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(processes) as pool:

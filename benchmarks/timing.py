@@ -1,11 +1,11 @@
-"""What the benchmarks share."""
+"""Timing functions that the benchmarks share."""
 
 import time
 from collections.abc import Callable
 
 
 def interleaved(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Time each contender once a round, so that a slow spell hits all alike."""
+    """Time each contender once per round, so that slow periods affect all equally."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for call in contenders.values():
         call()

@@ -36,14 +36,14 @@ if find_spec("lm_eval") is not None:
     harness = [sys.executable, "-m", "lm_eval", "run", "--include_path", path, "--limit", "20"]
     for study in ("redirectqa", "slaq"):
         metadata = json.dumps({study: {"source": "sample"}})
-        told = subprocess.run(
+        done = subprocess.run(
             [*harness, "--model", "dummy", "--tasks", study, "--metadata", metadata],
             capture_output=True,
             text=True,
             check=False,
         )
-        if told.returncode or "|consistency " not in told.stdout:
-            raise SystemExit(f"lm_eval run --tasks {study} failed:\n{told.stdout}{told.stderr}")
+        if done.returncode or "|consistency " not in done.stdout:
+            raise SystemExit(f"lm_eval run --tasks {study} failed:\n{done.stdout}{done.stderr}")
 if find_spec("inspect_ai") is not None:
     (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
     if set(point.load()) != {

@@ -13,7 +13,7 @@ TEXTS = {
 
 
 def triplets_and_facts(names):
-    """Strategies of entries and of facts whose parts and aliases are drawn from names."""
+    """Return strategies of entries and facts whose parts and aliases are drawn from names."""
     aliases = st.lists(names, max_size=3).map(tuple)
     parts = dict.fromkeys(("subject", "relation", "gold_object"), names)
     parts |= dict.fromkeys(("subject_aliases", "relation_aliases", "object_aliases"), aliases)
@@ -40,7 +40,7 @@ def write_prompts(path, prompts):
 
 
 def write_audit_databases(folder, domain, topologies, styles):
-    """Write a database per topology, of which every entry is a fact, and its prompts.
+    """Write one database per topology, in which every entry is a fact, and its prompts.
 
     Args:
         folder: Where to write.

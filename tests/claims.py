@@ -1,4 +1,4 @@
-"""Reads sentences back into the records of what they report, and records back from the tables."""
+"""Parse sentences back into the records of their claims, and recompute records from tables."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def _number(text):
 
 
 def read_sentence(text):
-    """Read what a sentence of `surface_consistency.tables.sentences` reports.
+    """Parse a sentence of `surface_consistency.tables.sentences`.
 
     Returns:
         kind, quantity, estimate, low, high (as printed, in percent or points), p (a number, or
@@ -70,7 +70,7 @@ def read_sentence(text):
 
 
 def agrees(read, record, unit):
-    """Tell whether a record has the numbers of its sentence, as far as they are printed."""
+    """Return whether a record has the printed numbers of its sentence."""
     same = read["kind"] == record["kind"] and read["quantity"].startswith(record["quantity"])
     for name in ("estimate", "low", "high", "margin"):
         if name in read:
@@ -86,7 +86,7 @@ def agrees(read, record, unit):
 
 
 def recompute(record, tables):
-    """Return why a record is not what the tables have; empty if it is.
+    """Return the reason why a record differs from the tables; empty if it does not.
 
     Args:
         record: A record of the JSON of a page.
@@ -126,21 +126,21 @@ def recompute(record, tables):
 
 
 def _sums(rows):
-    """Sum each two cells of a paired table: the denominators of conditional rates."""
+    """Sum pairs of cells of a paired table, the denominators of conditional rates."""
     names = {*rows} & {"both", "neither", *(f"{one}_only" for one in _SIDES)}
     sums = {f"{a}+{b}": rows[a] + rows[b] for a, b in itertools.combinations(sorted(names), 2)}
     return pd.DataFrame(sums, index=rows.index)
 
 
 def _is_equivalent(record):
-    """Decide equivalence again from the p-value of two one-sided tests, interval and margin."""
+    """Recompute equivalence from the p-value of two one-sided tests, interval and margin."""
     widest = max(abs(record["low"]), abs(record["high"]))
     level = (1.0 - record["confidence"]) / 2.0
     return record["p"] < level and widest <= record["margin"] + 1e-9
 
 
 def _direction(record):
-    """Decide the direction again from interval and p-value."""
+    """Recompute the direction from interval and p-value."""
     if record["null"] is None:
         return None
     if record["p"] is not None and not record["p"] < 1.0 - record["confidence"]:
@@ -159,7 +159,7 @@ def page_records(folder):
 
 
 def check_page(folder):
-    """Refuse a page with a record that its tables do not have; return the records."""
+    """Fail for a page with a record that differs from its tables; return the records."""
     records, tables = page_records(folder)
     wrong = [(recompute(record, tables), record) for record in records]
     assert [one for one in wrong if one[0]] == []
@@ -167,7 +167,7 @@ def check_page(folder):
 
 
 def unsupported(parts):
-    """List the sentences of a paragraph that have a number or a comparison but no record."""
+    """List the sentences of a paragraph with a number or a comparison but without a record."""
     records = claim_records(parts)
     before = itertools.takewhile(lambda part: not isinstance(part, Claim), parts)
     texts = _END.split(sentence_text([*before]))

@@ -15,8 +15,8 @@ from surface_consistency.schemas import DataSource, GenerationParams
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-# A slow disk or a busy machine fails no test, and a change fails by what it changed: examples are
-# drawn anew with `--hypothesis-profile=thorough`, which the weekly workflow asks for.
+# No deadline, so that slow machines do not fail tests, and fixed examples, so that failures are due
+# to changes. `--hypothesis-profile=thorough`, used by the weekly workflow, draws new examples.
 hypothesis.settings.register_profile(
     "any_machine", deadline=None, max_examples=50, derandomize=True
 )
@@ -27,12 +27,12 @@ DATA_FILES = Path(__file__).resolve().parent / "data" / "files"
 
 
 collect_ignore = ["extension"]
-"""A package of its own, which a test installs."""
+"""A separate package, which a test installs."""
 
 
 @pytest.fixture(scope="session")
 def data_files() -> Path:
-    """Folder of files by others, `README.md` there says which; in every clone, not in the sdist."""
+    """Folder of third-party files, listed in its `README.md`; in every clone, not in the sdist."""
     if not DATA_FILES.is_dir():
         pytest.fail(f"no {DATA_FILES}: it is part of the repository; run the tests of a clone")
     return DATA_FILES
@@ -40,7 +40,7 @@ def data_files() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _shared_toys(request, tmp_path_factory):
-    """Train a toy model once in a run of the tests, whichever worker asks for it."""
+    """Train each toy model once per run of the tests, for all workers."""
     train, home = toy_models._train, tmp_path_factory.getbasetemp()
     home = home.parent if hasattr(request.config, "workerinput") else home
 
@@ -59,7 +59,7 @@ def _shared_toys(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained_anew(_shared_toys):
-    """Train toy models for the tests of a module, without those of others."""
+    """Train new toy models for the tests of a module, without sharing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy_models, "_train", _shared_toys)
         yield

@@ -1,8 +1,8 @@
-"""Metadata of distributions that register names, as an installer lays them out."""
+"""Metadata of distributions that register names, in the layout of an installer."""
 
 
 def install(folder, name, group, points, version="1.0"):
-    """Lay out a distribution with its entry points, `{name: value}`, in one group."""
+    """Write a distribution with entry points, `{name: value}`, in one group."""
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")

@@ -1,4 +1,4 @@
-"""Rows in the columns of the releases, tables made up for tests, caches that no test shares."""
+"""Rows in the columns of the releases, made-up tables, and caches that tests do not share."""
 
 import copy
 import csv
@@ -31,7 +31,7 @@ FACTS = [
 
 
 def rows_of(triplet_id, subject_id, page, views, relation, object_id, answers, redirects):
-    """Realise a fact as rows of the release."""
+    """Convert a fact to rows of the release."""
     title = page.replace("_", " ")
     for redirect, categories in {None: ["__MAIN__"], **redirects}.items():
         surface = title if redirect is None else redirect.partition("_(")[0].replace("_", " ")
@@ -109,7 +109,7 @@ def row():
 
 @pytest.fixture
 def write_csv(tmp_path):
-    """Write rows as the release's file."""
+    """Write rows as the file of the release."""
 
     def write(rows, name="test.csv", columns=COLUMNS, encoding="utf-8"):
         path = tmp_path / name

@@ -1,4 +1,4 @@
-"""Files of each layout of results with the samples that a caller gives."""
+"""Files of each layout of results with given samples."""
 
 TOFU = {"input": "Question: Q\nAnswer:", "ground_truth": "A", "generation": "A"}
 EDIT = {"requested_rewrite": {"prompt": "Q", "subject": "s", "target_new": "A"}}

@@ -1,4 +1,4 @@
-"""Logs in open-unlearning's layout, of real numbers and verdicts, with texts that stand in.
+"""Logs in the layout of open-unlearning with real numbers and labels, and placeholder texts.
 
 What models wrote is under their licences and not here: a generation holds the short answer where
 that of the model did, and says that it does not know where it did not.
@@ -30,13 +30,13 @@ def official_numbers(data_files):
 
 
 def official_verdicts(data_files):
-    """Whether the short answer stands in what each model wrote, 367 questions."""
+    """Whether the output of each model contains the short answer, for 367 questions."""
     path = data_files / "unlearning" / "tofu_forget10_matched.tsv"
     return pd.read_csv(path, sep="\t").set_index("index")
 
 
 def published(data_files):
-    """Aggregates as published, and the forget qualities."""
+    """Published aggregates and forget qualities."""
     return json.loads((data_files / "unlearning" / "golden.json").read_text("utf-8"))
 
 
@@ -95,14 +95,14 @@ def tofu_log(data_files, model, side):
 
 
 def write_log(folder, log, name="TOFU_EVAL.json"):
-    """Write a log where the tools write theirs, in a folder of the model."""
+    """Write a log to the folder of the model, like the tools."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(json.dumps(log), "utf-8")
     return folder / name
 
 
 def main(folder):
-    """Write the eight logs, each in a folder of its model."""
+    """Write the eight logs, each to the folder of its model."""
     data_files = Path(__file__).resolve().parent / "data" / "files"
     for model, side in itertools.product(MODELS, SIDES):
         write_log(Path(folder) / f"{model}-{side}", tofu_log(data_files, model, side))

@@ -66,7 +66,7 @@ def random_outcomes(n: int, *, seed: int, model: str, template: str = "original"
 
 
 def write_outcomes(folder: Path, outcomes: pd.DataFrame, *, judged_by: str = "by hand") -> None:
-    """Put outcomes into a run folder as scoring does."""
+    """Write outcomes to a run folder in the format of scoring."""
     with RunFolder(folder).replacing_scores(Scoring(judged_by=judged_by)) as beside:
         outcomes.to_parquet(beside.outcomes)
 

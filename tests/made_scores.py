@@ -5,7 +5,7 @@ from surface_consistency.schemas.scoring import ScoredText
 
 
 class Scoring(FakeRunner):
-    """Gives each request the fields that a function returns, and writes no text."""
+    """Returns the fields that a function computes for each request, and no text."""
 
     def __init__(self, fields):
         super().__init__({})

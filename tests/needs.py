@@ -1,4 +1,4 @@
-"""Marks of tests that need what may not be installed."""
+"""Marks of tests with optional requirements."""
 
 from importlib.util import find_spec
 

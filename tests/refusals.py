@@ -1,4 +1,4 @@
-"""Tests of what a function refuses, as one table of calls and messages."""
+"""Tests of the errors of a function, as one table of calls and messages."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ def refusals(
     error: type[Exception] = ValueError,
     fixture: str = "",
 ) -> Callable[..., None]:
-    """Make a test that a call refuses each row of arguments, with the message at its end.
+    """Make a test that a call raises an error for each row, with the message at its end.
 
     A class before the message stands for another `error`; a `fixture` is the first argument.
     """

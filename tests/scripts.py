@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def load_script(name):
-    """Import a file of `scripts/`, which has no ending."""
+    """Import a file of `scripts/`, whose name has no suffix."""
     loader = SourceFileLoader(name, str(ROOT / "scripts" / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     sys.modules[name] = module  # Where its data classes look for their module.

@@ -1,4 +1,4 @@
-"""The GitHub Action: its steps run as the workflow would run them, with a stand-in for `gh`."""
+"""The GitHub Action: its steps run as in the workflow, with a replacement of `gh`."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def results(tmp_path):
 
 
 @pytest.mark.skipif(BASH is None, reason="the steps are scripts of bash")
-def test_a_worse_model_fails_the_last_step_and_is_in_the_summary(run, results, tmp_path):
+def test_worse_model_fails_the_last_step_and_is_in_the_summary(run, results, tmp_path):
     assert run("Compare", FILES=results, ARGS="--margin 0.02", FAIL_IF="worse")[0] == 0
 
     assert (tmp_path / "output").read_text() == "exit-code=4\n"
@@ -73,7 +73,7 @@ def test_a_worse_model_fails_the_last_step_and_is_in_the_summary(run, results, t
 
 
 @pytest.mark.skipif(BASH is None, reason="the steps are scripts of bash")
-def test_a_model_that_is_not_worse_passes_and_a_wrong_option_ends_at_once(run, results, tmp_path):
+def test_model_that_is_not_worse_passes_and_invalid_option_fails(run, results, tmp_path):
     assert run("Compare", FILES="main.csv\nsame.csv", ARGS="", FAIL_IF="worse")[0] == 0
     assert (tmp_path / "output").read_text() == "exit-code=0\n"
 
@@ -83,7 +83,7 @@ def test_a_model_that_is_not_worse_passes_and_a_wrong_option_ends_at_once(run, r
 
 
 @pytest.mark.skipif(BASH is None, reason="the steps are scripts of bash")
-def test_the_comment_is_written_once_and_then_updated(run, results, tmp_path):
+def test_comment_is_created_once_and_then_updated(run, results, tmp_path):
     run("Compare", FILES=results, ARGS="", FAIL_IF="")
     for _ in range(2):
         assert run("Comment", GH_TOKEN="t", NUMBER="5") == (0, "")
@@ -98,7 +98,7 @@ def test_the_comment_is_written_once_and_then_updated(run, results, tmp_path):
 
 
 @pytest.mark.skipif(BASH is None, reason="the steps are scripts of bash")
-def test_file_names_and_options_run_no_commands(run, tmp_path):
+def test_file_names_and_options_do_not_execute_commands(run, tmp_path):
     run("Compare", FILES="$(touch hacked) `touch hacked`", ARGS="; touch hacked", FAIL_IF="")
 
     assert not (tmp_path / "hacked").exists()

@@ -1,4 +1,4 @@
-"""Run folders that are of another version, study or settings, or hold what they must not."""
+"""Errors for run folders of another version, study or settings, or with invalid contents."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def change(folder, **fields):
 
 
 def refused(capsys, *words):
-    """Run a command line that must fail, and return what it says in one line."""
+    """Run a command line that must fail, and return its one-line message."""
     capsys.readouterr()
     assert main(list(map(str, words))) == 2
     printed = capsys.readouterr()
@@ -34,7 +34,7 @@ UNKNOWN = "study 'astrology' not found; available: .*redirectqa"
 @pytest.mark.parametrize(
     ("fields", "message"), [({"schema_version": 5}, NEWER), ({"study": "astrology"}, UNKNOWN)]
 )
-def test_run_of_a_newer_version_or_an_unknown_study_is_refused(folder, capsys, fields, message):
+def test_run_of_newer_version_or_unknown_study_raises(folder, capsys, fields, message):
     change(folder, **fields)
     lines = [["score", folder], ["report", folder, "--out", "x"], [*RUN, "--out", folder]]
 
@@ -42,7 +42,7 @@ def test_run_of_a_newer_version_or_an_unknown_study_is_refused(folder, capsys, f
         assert re.search(message, refused(capsys, *words))
 
 
-def test_runs_of_two_studies_do_not_share_a_page(scored, folder, capsys):
+def test_runs_of_two_studies_on_one_page_raise(scored, folder, capsys):
     change(folder, study="slaq")
 
     said = refused(capsys, "report", scored, folder, "--out", "x")
@@ -59,11 +59,11 @@ def test_runs_of_two_studies_do_not_share_a_page(scored, folder, capsys):
         (["--max-new-tokens", "9"], ["decoding.answers.max_new_tokens is 15 there and 9 now"]),
         (["--repeat", "5"], ["settings.repeat is 2 there and 5 now"]),
         (["--label", "other"], ["model is 'london' there and 'other' now"]),
-        # A field that an older start did not have.
+        # A field that did not exist at the start.
         ([], ["settings.seed is 1 there and 0", "settings.truncate is None there and False now"]),
     ],
 )
-def test_settings_that_changed_between_start_and_resume_are_named(folder, capsys, words, messages):
+def test_settings_changed_between_start_and_resume_are_named(folder, capsys, words, messages):
     if not words:
         manifest = json.loads((folder / "manifest.json").read_text())
         del manifest["settings"]["truncate"]
@@ -76,7 +76,7 @@ def test_settings_that_changed_between_start_and_resume_are_named(folder, capsys
     assert "Use the same settings to continue it, or choose another --out" in said
 
 
-def test_columns_that_the_study_did_not_declare_or_that_are_missing_are_refused(folder, capsys):
+def test_undeclared_and_missing_columns_raise(folder, capsys):
     file = folder / "outcomes.parquet"
     frame = pd.read_parquet(file)
     for changed, message in (
@@ -89,7 +89,7 @@ def test_columns_that_the_study_did_not_declare_or_that_are_missing_are_refused(
         assert "outcomes.parquet" in said
 
 
-def test_page_of_no_pair_is_refused(folder, tmp_path, capsys):
+def test_page_without_pairs_raises(folder, tmp_path, capsys):
     pd.read_parquet(folder / "outcomes.parquet").head(0).to_parquet(folder / "outcomes.parquet")
     file = tmp_path / "verdicts.csv"
     file.write_text("item,a,b\n")
@@ -100,7 +100,7 @@ def test_page_of_no_pair_is_refused(folder, tmp_path, capsys):
         assert not (tmp_path / "page" / "report.html").exists()
 
 
-def test_page_of_pairs_without_verdicts_is_written(folder, tmp_path, capsys):
+def test_page_of_pairs_without_labels_is_written(folder, tmp_path, capsys):
     frame = pd.read_parquet(folder / "outcomes.parquet")
     frame["first_correct"] = pd.array([None] * len(frame), dtype="boolean")
     write_outcomes(folder, frame)

@@ -1,4 +1,4 @@
-"""The files by others that the tests read: small, whole, and each with its licence."""
+"""Third-party files of the tests: small, complete, and each with its licence."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is renamed warns as the page of versions says, and goes when it said it would."""
+"""Renamed objects warn as documented on the page of versions, and are removed in time."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ def agreement():
 
 
 def faults(source, version):
-    """What is wrong with the deprecations of a source at a version of the package."""
+    """List the faults of the deprecations of a source at a version of the package."""
     for node in ast.walk(ast.parse(source)):
         for mark in getattr(node, "decorator_list", ()):
             name = ast.unparse(mark.func if isinstance(mark, ast.Call) else mark)
@@ -39,7 +39,7 @@ def faults(source, version):
                 yield f"{node.name}: it was to go in {said['version']}"
 
 
-def test_deprecations_name_what_replaces_them_and_are_not_overdue():
+def test_deprecations_name_their_replacement_and_are_not_overdue():
     version = tuple(map(int, surface_consistency.__version__.split(".")[:2]))
     found = [
         f"{file.relative_to(ROOT)}: {fault}"
@@ -61,7 +61,7 @@ def test_deprecations_name_what_replaces_them_and_are_not_overdue():
         ("old", "agreement: say"),
     ],
 )
-def test_faulty_deprecations_are_seen(message, fault):
+def test_faulty_deprecations_are_detected(message, fault):
     source = OLD.replace("use consistency; agreement goes in 9.0", message)
 
     found = list(faults(source, (1, 2)))

@@ -1,4 +1,4 @@
-"""The examples of the documentation do what their comments say."""
+"""The examples of the documentation return the values in their comments."""
 
 import ast
 import builtins
@@ -17,7 +17,7 @@ LIBRARIES = {"numpy", "surface_consistency"}
 
 
 def outside_names(tree):
-    """Return what a block needs and does not make: names of the reader's data, other libraries."""
+    """Return the names that a block uses but does not define: data of the reader, libraries."""
     loaded, bound, libraries = set(), set(dir(builtins)), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
@@ -35,7 +35,7 @@ def outside_names(tree):
 
 
 def blocks():
-    """Yield page, line and text of each block of Python that stands on its own."""
+    """Yield page, line and text of each self-contained block of Python."""
     for page in sorted(DOCS.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         for found in FENCE.finditer(text):
@@ -45,7 +45,7 @@ def blocks():
 
 
 def printed_numbers(comment):
-    """Return the numbers that a comment begins with, as printed."""
+    """Return the printed numbers at the beginning of a comment."""
     numbers, rest = [], comment
     while found := NUMBER.match(rest):
         numbers.append(found.group(1).replace(",", ""))
@@ -56,13 +56,13 @@ def printed_numbers(comment):
 
 
 def values_of(result):
-    """Return a number, or the numbers of a tuple or list; nothing for any other result."""
+    """Return a number, or the numbers of a tuple or list; an empty list for other results."""
     values = result if isinstance(result, tuple | list) else [result]
     return values if all(isinstance(value, int | float) for value in values) else []
 
 
 def checked_lines(source, place="<docs>"):
-    """Run a block, and return how many of its lines gave the numbers of their comments."""
+    """Run a block, and return the number of lines with the numbers of their comments."""
     comments = {
         token.start[0]: token.string.lstrip("# ")
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
@@ -87,15 +87,15 @@ def checked_lines(source, place="<docs>"):
     return n_checked
 
 
-def test_examples_of_the_docs_give_what_is_printed_beside_them():
-    """Blocks that stand on their own run, and numbers in trailing comments are their values."""
+def test_examples_of_the_docs_return_the_numbers_in_their_comments():
+    """Self-contained blocks run, and numbers in trailing comments are their values."""
     n_checked = [checked_lines(source, place) for place, source in blocks()]
 
     assert len(n_checked) >= 8
     assert sum(n_checked) >= 20
 
 
-def test_numbers_of_a_false_comment_are_caught():
+def test_incorrect_numbers_in_comments_are_detected():
     assert checked_lines("1 + 1  # 2\n(0.25, 3)  # 0.2, 3: rounded to even\n") == 2
     assert checked_lines("1 + 1  # two\nlen('abc')  # 3 letters\n") == 1
     with pytest.raises(AssertionError, match=r"<docs>, line 2: x \* 2 is 6, printed as 5"):
@@ -104,7 +104,7 @@ def test_numbers_of_a_false_comment_are_caught():
         checked_lines("-0.24  # -0.212 = -127 / 599\n")
 
 
-def test_tutorial_prints_what_stands_in_it():
+def test_tutorial_prints_its_documented_output():
     page = DOCS.parent / "guides" / "tutorial.md"
 
     result = doctest.testfile(
@@ -115,7 +115,7 @@ def test_tutorial_prints_what_stands_in_it():
     assert result.attempted > 15
 
 
-def test_pictures_are_there_and_small():
+def test_pictures_exist_and_are_small():
     docs = DOCS.parent
     pictures = [
         (page.parent / found)

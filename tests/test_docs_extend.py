@@ -1,4 +1,4 @@
-"""The files of the guides on extending, memories and runners work as printed."""
+"""The files of the guides on extending, memories and runners work as documented."""
 
 import importlib
 import re
@@ -36,7 +36,7 @@ def blocks(guide):
 
 
 def work_through(guide, folder):
-    """Write its files, run other Python, call commands of ours; return the names it makes."""
+    """Write the files of a guide, run its Python and commands; return the names it defines."""
     names = {}
     for language, name, text in blocks(guide):
         if name:
@@ -52,7 +52,7 @@ def work_through(guide, folder):
     return names
 
 
-def test_each_file_is_under_40_lines():
+def test_each_file_has_fewer_than_40_lines():
     for guide, files in (
         ("extend.md", {"pyproject.toml", "eswiki.toml", *(f"{name}.py" for name in MODULES)}),
         ("memory.md", {f"{name}.py" for name in MEMORY_MODULES}),

@@ -1,4 +1,4 @@
-"""Commands, flags, imports and links in README, guides and ideas name what is there."""
+"""Commands, flags, imports and links in README, guides and ideas exist."""
 
 import ast
 import contextlib
@@ -27,7 +27,7 @@ INLINE = re.compile(r"`(surface-consistency [^`]+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 STUDIES = ("redirectqa", "slaq", "audit", "forms", "linking", "lexical", "unlearning")
 PLUGINS = {"capitals", "lengths"}
-"""Commands that the guide on extending makes."""
+"""Commands that the guide on extending defines."""
 
 
 def page_ids(page):
@@ -40,7 +40,7 @@ def blocks(page, language):
 
 
 def command_lines(page):
-    """Every command line of ours that stands in a block, without comments."""
+    """Return the command lines of this package in blocks, without comments."""
     for body in (*blocks(page, "console"), *blocks(page, "text")):
         for line in body.replace("\\\n", " ").splitlines():
             if line.startswith("surface-consistency "):
@@ -48,21 +48,21 @@ def command_lines(page):
 
 
 def commands(page):
-    """These, and what of commands stands in sentences."""
+    """Return these command lines, and the commands in sentences."""
     yield from command_lines(page)
     for found in INLINE.findall(page.read_text("utf-8")):
         yield shlex.split(found)[1:]
 
 
 def read_only(app, words):
-    """Read a command line and call nothing."""
+    """Parse a command line without calling the command."""
     app.parse_args(words, exit_on_error=False, print_error=False)
     return 0
 
 
 @functools.cache
 def help_text(*command):
-    """What a command says of itself; `score` says it for each study."""
+    """Return the help of a command; that of `score` for each study."""
     told = io.StringIO()
     with contextlib.redirect_stdout(told):
         assert main([*command, "--help"]) == 0
@@ -70,7 +70,7 @@ def help_text(*command):
 
 
 def texts_of(words):
-    """Help of the command that these words call."""
+    """Return the help of the command that these words call."""
     if words[0].startswith("--"):
         return help_text()
     if words[0] in ("run", "build", "count", "analyse", "lm-eval"):
@@ -81,7 +81,7 @@ def texts_of(words):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_ids)
-def test_flags_are_those_of_the_command(page):
+def test_flags_exist_for_their_command(page):
     for words in commands(page):
         if PLUGINS.intersection(words):
             continue
@@ -91,7 +91,7 @@ def test_flags_are_those_of_the_command(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_ids)
-def test_command_lines_are_read(page, monkeypatch, tmp_path):
+def test_command_lines_are_valid(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(app, "run_app", read_only)
     for words in command_lines(page):
@@ -104,7 +104,7 @@ def test_command_lines_are_read(page, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("line", ["run slaq --limit two --out x", "compare a b --marg 1", "demo"])
-def test_a_wrong_command_line_is_caught(line, monkeypatch):
+def test_invalid_command_line_is_detected(line, monkeypatch):
     monkeypatch.setattr(app, "run_app", read_only)
 
     with pytest.raises(CycloptsError, match=r"two|marg|out"):
@@ -122,7 +122,7 @@ def test_imported_names_exist(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_ids)
-def test_linked_files_are_there(page):
+def test_linked_files_exist(page):
     missing = [
         link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()
     ]

@@ -1,4 +1,4 @@
-"""The reference pages hold what the package exports, and the settings as the records have them."""
+"""The reference pages list the exports of the package and the settings of the records."""
 
 import ast
 import importlib
@@ -19,11 +19,11 @@ DIRECTIVE = re.compile(
 )
 SUFFIXES = (".md", ".ipynb")
 NOT_SHOWN = {"surface_consistency.cli"}
-"""Rooms whose users are on the command line."""
+"""Subpackages that are used from the command line."""
 
 
 def doors():
-    """Rooms that export names."""
+    """List the subpackages that export names."""
     for path in sorted(PACKAGE.rglob("__init__.py")):
         name = ".".join(path.parent.relative_to(ROOT).parts)
         if "__all__" in path.read_text("utf-8") and name not in NOT_SHOWN:
@@ -31,7 +31,7 @@ def doors():
 
 
 def directives():
-    """What each page shows: page, module or object, the members that it names or none."""
+    """Yield page, module or object, and the listed members of each directive, or None."""
     for page in sorted(PAGES.rglob("*.md")):
         for found in DIRECTIVE.finditer(page.read_text("utf-8") + "\n"):
             members = re.findall(r"- (\w+)", found.group(2) or "")
@@ -40,7 +40,7 @@ def directives():
 
 @pytest.fixture(scope="module")
 def shown():
-    """Every documented object by its own name: several where a name stands twice."""
+    """Return the documented objects by name; several if a name is listed twice."""
     objects = {}
     for _, target, members in directives():
         try:
@@ -54,7 +54,7 @@ def shown():
 
 
 def public_names(module):
-    """What a page about a whole module shows: what it defines, without an underscore."""
+    """Return the public names that a module defines."""
     tree = ast.parse(Path(module.__file__).read_text("utf-8"))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -69,7 +69,7 @@ def public_names(module):
 
 
 @pytest.mark.parametrize("door", list(doors()))
-def test_each_export_stands_in_the_reference(door, shown):
+def test_each_export_is_in_the_reference(door, shown):
     room = importlib.import_module(door)
 
     missing = [
@@ -82,13 +82,13 @@ def test_each_export_stands_in_the_reference(door, shown):
     assert not missing
 
 
-def test_each_part_stands_on_one_page_once():
+def test_each_object_is_on_one_page_once():
     targets = [target for _, target, _ in directives()]
 
     assert sorted(targets) == sorted(set(targets))
 
 
-def test_settings_pages_are_those_of_the_records():
+def test_settings_pages_match_the_records():
     script = runpy.run_path(str(ROOT / "scripts" / "option_tables"))
     written = {page.stem: page.read_text("utf-8") for page in script["FOLDER"].glob("*.md")}
 

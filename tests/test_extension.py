@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-# Which asks for a later `packaging` than the library's lowest.
+# It requires a later `packaging` than the minimum of the library.
 pytest.importorskip("hatchling")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +27,7 @@ PACKAGE = ROOT / "tests" / "extension" / "shouting"
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """The interpreter of a new environment that holds the package beside what is installed here."""
+    """Interpreter of a new environment with the package and the packages installed here."""
     home = tmp_path_factory.mktemp("environment")
     venv.create(home, with_pip=False, symlinks=True)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
@@ -40,7 +40,7 @@ def python(tmp_path_factory):
 
 
 def command(python, *words, env=None):
-    """A command line of the new environment."""
+    """Run a command line in the new environment."""
     return subprocess.run(
         [python, "-m", "surface_consistency", *map(str, words)],
         capture_output=True,
@@ -56,7 +56,7 @@ def run(python, out, *more, env=None):
     return command(python, *words, env=env)
 
 
-def test_study_of_under_80_lines_is_listed_with_its_options(python):
+def test_study_with_fewer_than_80_lines_is_listed_with_its_options(python):
     assert len((PACKAGE / "shouting.py").read_text().splitlines()) < 80
 
     listed = command(python, "run", "--help")
@@ -116,5 +116,5 @@ def test_analysis_adds_its_table_to_the_page(python, tmp_path):
 
 
 def _lines(path):
-    """The lines of a file, none where it is not there."""
+    """Return the lines of a file; an empty list if it does not exist."""
     return path.read_text().splitlines() if path.is_file() else []

@@ -1,4 +1,4 @@
-"""The library names arguments and fields; only the command line knows flags."""
+"""Messages of the library name arguments and fields; only the command line names flags."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ OTHERS = re.compile(
 
 
 def texts(module):
-    """Strings of a module, docstrings of modules, classes and functions aside."""
+    """Return the strings of a module, without docstrings of modules, classes and functions."""
     tree = ast.parse(module.read_text(encoding="utf-8"))
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docs = {

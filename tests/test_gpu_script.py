@@ -1,4 +1,4 @@
-"""The script for a machine with a GPU, whole, with a tiny model on the CPU."""
+"""All parts of the GPU script, with a tiny model on the CPU."""
 
 import json
 import re
@@ -16,14 +16,14 @@ SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "gpu"
 
 @pytest.fixture(scope="module")
 def script():
-    """The names of the script, which finds the benchmarks beside it."""
+    """Return the names of the script, which imports the benchmarks."""
     before = list(sys.path)
     yield runpy.run_path(str(SCRIPT))
     sys.path[:] = before
 
 
 def rows_of(script, part, out, monkeypatch):
-    """Run a part; its rows by what they tell."""
+    """Run a part; return its rows by description."""
     monkeypatch.setattr(sys, "argv", ["gpu", part, "--out", str(out), "--tiny"])
     assert script["main"]() == 0
     held = json.loads((out / f"{part}.json").read_text())
@@ -31,7 +31,7 @@ def rows_of(script, part, out, monkeypatch):
 
 
 @pytest.mark.scheduled
-def test_all_parts_stand_in_one_table(script, tmp_path, monkeypatch):
+def test_all_parts_are_in_one_table(script, tmp_path, monkeypatch):
     found = {part: rows_of(script, part, tmp_path, monkeypatch) for part in script["PARTS"]}
 
     assert found["faults"]["same texts in two streams at once"]["value"] == 1
@@ -40,14 +40,14 @@ def test_all_parts_stand_in_one_table(script, tmp_path, monkeypatch):
         assert found["speed"]["float32, transformers' continuous batching"]["value"] > 0
     assert found["minimal"]["float32, texts: same answers"]["value"] == 1
     assert found["minimal"]["float32: largest difference of log-probabilities"]["is_met"]
-    assert 0 <= found["agreement"]["bfloat16: right"]["value"] <= 1
-    note = found["agreement"]["int8: verdicts that agree with bfloat16"]["note"]
+    assert 0 <= found["agreement"]["bfloat16: correct"]["value"] <= 1
+    note = found["agreement"]["int8: labels equal to bfloat16"]["note"]
     assert "needs a CUDA GPU" in note
     headings = re.findall(r"(?m)^## (\w+)", (tmp_path / "table.md").read_text())
     assert headings == ["Faults", "Speed", "Agreement", "Trained", "Minimal"]
 
 
-def test_a_missed_goal_is_marked_and_a_row_without_a_value_is_not(script):
+def test_missed_goal_is_marked_and_row_without_value_is_not(script):
     missed = script["row"]("a", 0.4, "", least=0.5)
     unknown = script["row"]("b", None, "", least=0.5, note="no | GPU")
 
@@ -56,11 +56,11 @@ def test_a_missed_goal_is_marked_and_a_row_without_a_value_is_not(script):
     assert script["cells"](unknown) == "| b | - | >= 0.5 |  | no / GPU |"
 
 
-def test_without_a_gpu_only_a_trial_runs(script, tmp_path, monkeypatch, capsys):
+def test_without_a_gpu_only_tiny_runs(script, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr(sys, "argv", ["gpu", "speed", "--out", str(tmp_path)])
 
     with pytest.raises(SystemExit, match="2"):
         script["main"]()
 
-    assert "there is no CUDA GPU; --tiny tries the script on a CPU" in capsys.readouterr().err
+    assert "no CUDA GPU found; --tiny tests the script on a CPU" in capsys.readouterr().err

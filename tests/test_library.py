@@ -1,4 +1,4 @@
-"""The lines that a user types first run as they are written."""
+"""The first lines of a user run as documented."""
 
 import inspect
 
@@ -41,7 +41,7 @@ ARRAYS = (
 
 @pytest.fixture(scope="module")
 def names():
-    """The frames and arrays that the lines name."""
+    """Frames and arrays that the lines use."""
     rng = np.random.default_rng(3)
     frame, pairs = answers(n_repeats=1), outcomes()
     ada = pairs[pairs["model"] == "ada"].rename(columns={"item": "fact"})
@@ -81,7 +81,7 @@ def test_metrics_of_arrays_return_a_float(line, names):
     assert isinstance(eval(f"sc.metrics.{line}", names), float)
 
 
-def test_the_top_has_at_most_40_names_that_the_reference_lists(request):
+def test_top_level_has_at_most_40_names_that_the_reference_lists(request):
     page = request.config.rootpath / "docs" / "reference" / "library.md"
     text = page.read_text("utf-8")
 
@@ -97,7 +97,7 @@ def test_functions_have_a_documented_example(name):
         assert part in text
 
 
-def test_an_unknown_name_is_found_in_its_subpackage_or_named_nearly():
+def test_unknown_name_suggests_its_subpackage_or_a_similar_name():
     with pytest.raises(AttributeError, match="mcnemar; it is"):
         sc.mcnemar  # noqa: B018
     with pytest.raises(AttributeError, match="did you mean 'accuracy'"):

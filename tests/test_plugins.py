@@ -1,4 +1,4 @@
-"""Studies, analyses and others of other packages: found, described, and refused when broken."""
+"""Plugins of other packages are found and described, and raise an error if they are broken."""
 
 from importlib.metadata import EntryPoint
 
@@ -109,7 +109,7 @@ class Failing(Whole):
 
 @pytest.fixture
 def toys(tmp_path, monkeypatch):
-    """A working study, and every way to be broken, of the package toy-dist."""
+    """A working study and all kinds of broken ones, of the package toy-dist."""
     (tmp_path / "toy_studies.py").write_text(MODULE)
     (tmp_path / "toy_misnamed.py").write_text(
         "from surface_consistency.engine import Design\n"
@@ -164,7 +164,7 @@ def toys(tmp_path, monkeypatch):
         ("toy_studies:Renamed", "has the name 'slaq'; .*which must be unique"),
     ],
 )
-def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, name, message):
+def test_broken_studies_raise_with_the_name_of_their_package(toys, capsys, name, message):
     with importable(name), pytest.raises(PluginError, match=message):
         find_study(name)
 
@@ -172,14 +172,14 @@ def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, n
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_working_study_stands_beside_broken_ones(toys, capsys):
+def test_working_study_runs_although_others_are_broken(toys, capsys):
     assert type(find_study("slaq")).__module__.startswith("surface_consistency.")
     assert find_study("toy").design.title == find_study("toy-dist:toy").design.title == "Toys"
     assert main(["run", "toy", "--source", "x", "--runner", "fake", "--out", "x"]) == 2
     assert "error: " in capsys.readouterr().err
 
 
-def test_list_of_studies_says_which_are_broken(toys, capsys):
+def test_list_of_studies_marks_broken_ones(toys, capsys):
     assert main(["run", "--help"]) == 0
 
     text = " ".join(capsys.readouterr().out.split())
@@ -189,11 +189,11 @@ def test_list_of_studies_says_which_are_broken(toys, capsys):
     assert "slaq Short questions against long queries." in text
 
 
-def test_a_message_on_an_option_lists_its_studies_although_others_are_broken(toys, capsys):
+def test_message_for_an_option_lists_its_studies_although_others_are_broken(toys, capsys):
     assert main(["score", "--study", "slaq", "--predictions", "x.jsonl", "--rule", "fuzzy"]) == 2
 
     told = capsys.readouterr().err
-    assert "--rule does not judge runs of slaq; use --judge-rule" in told
+    assert "--rule is not a scoring option of slaq; use --judge-rule" in told
     assert "cannot be loaded" not in told
 
 
@@ -204,7 +204,7 @@ def test_own_studies_are_described_without_import(monkeypatch):
     assert described["redirectqa"] == "Canonical names against Wikipedia redirects."
 
 
-def test_studies_that_are_not_asked_stand_in_no_list(capsys):
+def test_internal_studies_are_not_listed(capsys):
     assert main(["run", "--help"]) == 0
     listed = capsys.readouterr().out
     assert "slaq " in listed
@@ -219,16 +219,16 @@ def test_studies_that_are_not_asked_stand_in_no_list(capsys):
         (["run", "slaqq"], "study 'slaqq' not found (did you mean 'slaq'?); available: audit, "),
         (["analyse", "frequncy"], "analysis 'frequncy' not found (did you mean 'frequency'?); "),
         (["analyse", "nothing", "x", "--out", "y"], "analysis 'nothing' not found"),
-        (["runn"], "no command 'runn' (did you mean 'run'?); there are compare, "),
+        (["runn"], "command 'runn' not found (did you mean 'run'?); commands: compare, "),
         (["run", "--out", "x", "slaq"], "name the study before its options"),
     ],
 )
-def test_a_mistyped_name_is_told_the_nearest(words, told, capsys):
+def test_mistyped_name_suggests_the_nearest(words, told, capsys):
     assert main(words) == 2
     assert told in capsys.readouterr().err
 
 
-def test_analyses_are_listed_and_others_refused(capsys):
+def test_analyses_are_listed_and_others_raise(capsys):
     told = r"analysis 'nothing' not found; available: .*linking_vs_consistency.*; or name"
     with pytest.raises(PluginError, match=told):
         find_analysis("nothing")

@@ -1,4 +1,4 @@
-"""What others wrote is read within bounds: named errors, no traceback, no gigabytes."""
+"""Third-party files are read within bounds: specific errors, no traceback, bounded memory."""
 
 import csv
 import gzip
@@ -47,12 +47,12 @@ values = st.recursive(
 
 
 @given(values)
-def test_json_within_the_bounds_is_read_as_it_is(value):
+def test_json_within_the_bounds_is_read_unchanged(value):
     assert parse_json(json.dumps(value), "x") == value
 
 
 @given(st.integers(1, 3 * DEEPEST), st.sampled_from(["[", '{"a":']))
-def test_depth_is_bounded_to_the_level(depth, opening):
+def test_depth_has_an_exact_bound(depth, opening):
     text = opening * (depth - 1) + ("[1, 2]" if opening == "[" else '{"b": 1}')
     text += {"[": "]", '{"a":': "}"}[opening] * (depth - 1)
 
@@ -64,7 +64,7 @@ def test_depth_is_bounded_to_the_level(depth, opening):
 
 
 @given(st.text() | st.binary())
-def test_anything_else_is_an_error_that_names_the_place(text):
+def test_invalid_json_raises_with_the_place(text):
     try:
         parse_json(text, "rows.jsonl:7")
     except RecordError as error:
@@ -72,7 +72,7 @@ def test_anything_else_is_an_error_that_names_the_place(text):
 
 
 @given(st.binary(max_size=200))
-def test_files_of_any_bytes_are_read_or_refused(content):
+def test_files_of_any_bytes_are_read_or_raise(content):
     folder = Path(__file__).parent
     path = folder / "never_written"
     with pytest.MonkeyPatch.context() as patch:
@@ -101,12 +101,12 @@ def test_files_of_any_bytes_are_read_or_refused(content):
         (parse_toml, "a = ", "not TOML: Invalid value"),
     ],
 )
-def test_hostile_documents_are_refused_by_name(parse, text, message):
+def test_hostile_documents_raise_with_their_name(parse, text, message):
     with pytest.raises(RecordError, match=f"^x:3: {message}"):
         parse(text, "x:3")
 
 
-def test_a_hostile_option_of_a_runner_is_refused_by_name():
+def test_hostile_option_of_a_runner_raises_with_its_name():
     for value, message in ((NESTED, "nested"), (DIGITS, "a number has more than")):
         with pytest.raises(RecordError, match=f"^`runner_option` concurrency: {message}"):
             values_of_items({"concurrency": value}, "runner_option")
@@ -124,7 +124,7 @@ def test_a_hostile_option_of_a_runner_is_refused_by_name():
         (count_of, 1e300, r"expected an integer below 2\*\*63"),
     ],
 )
-def test_a_hostile_cell_is_no_list_and_no_count(read, cell, message):
+def test_hostile_cell_is_not_read_as_list_or_count(read, cell, message):
     with pytest.raises(ValueError, match=message):
         read(cell)
     assert strings_of("[" + "-" * 100_000 + "1]") == ("[" + "-" * 100_000 + "1]",)
@@ -132,8 +132,8 @@ def test_a_hostile_cell_is_no_list_and_no_count(read, cell, message):
 
 @pytest.mark.parametrize("line", [NESTED, f'{{"a": {DIGITS}}}'])
 @pytest.mark.parametrize("read", [read_answers, lambda path: list(read_generations(path))])
-def test_a_hostile_line_of_a_log_is_named(tmp_path, line, read):
-    """The last line too: it has its end, so it was not cut off."""
+def test_hostile_line_of_a_log_raises_with_its_number(tmp_path, line, read):
+    """Also the last line, which is complete because it ends with a line feed."""
     log = tmp_path / "log.jsonl"
     good = '{"prompt_id": "q", "text": "x"}\n'
 
@@ -143,7 +143,7 @@ def test_a_hostile_line_of_a_log_is_named(tmp_path, line, read):
             read(log)
 
 
-def test_a_long_line_is_refused_before_it_is_read(tmp_path, monkeypatch):
+def test_long_line_raises_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"a": 1}\n{"a": "' + b"x" * 50_000_000 + b'"}\n')
     monkeypatch.setattr(reading, "LONGEST_LINE", 1_000_000)
@@ -158,9 +158,7 @@ def test_a_long_line_is_refused_before_it_is_read(tmp_path, monkeypatch):
     assert peak < 5_000_000
 
 
-def test_a_large_document_is_refused_unread_and_a_byte_order_mark_passed_over(
-    tmp_path, monkeypatch
-):
+def test_large_document_raises_unread_and_byte_order_mark_is_skipped(tmp_path, monkeypatch):
     path = tmp_path / "rows.json"
     path.write_bytes(b"\xef\xbb\xbfa\nb 345")
     assert list(read_lines(path)) == [(1, b"a\n"), (2, b"b 345")]
@@ -174,7 +172,7 @@ def test_a_large_document_is_refused_unread_and_a_byte_order_mark_passed_over(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_a_row_of_too_many_columns_is_refused_at_once(tmp_path, suffix):
+def test_row_with_too_many_columns_raises_immediately(tmp_path, suffix):
     names = [f"column{number}" for number in range(10 * MOST_COLUMNS)]
     path = tmp_path / f"wide{suffix}"
     if suffix == ".csv":
@@ -191,7 +189,7 @@ def test_a_row_of_too_many_columns_is_refused_at_once(tmp_path, suffix):
     assert time.process_time() - start < 5
 
 
-def test_columns_are_found_by_near_names():
+def test_columns_are_found_by_similar_names():
     columns = ["Question ", "possibleAnswers", "PRED", "a b", "a_b"]
 
     found = [find_column(name, columns) for name in ("question", "possible_answers", "pred", "z")]
@@ -204,7 +202,7 @@ def test_columns_are_found_by_near_names():
     assert len(first_names(["a" * 3_000] * 50)) < 240
 
 
-def test_a_folder_is_told_apart_from_nothing(tmp_path):
+def test_folder_and_missing_path_have_different_errors(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"is a folder, but rows is expected; name its"):
         reading.existing_file(tmp_path, "rows", "*.csv")
     with pytest.raises(SourceNotFoundError, match=r"file .* not found; expected rows"):
@@ -212,7 +210,7 @@ def test_a_folder_is_told_apart_from_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_a_list_is_read_item_by_item_as_the_parser_reads_it(tmp_path, indent):
+def test_list_read_by_item_equals_the_parser(tmp_path, indent):
     path = tmp_path / "rows.json"
     rows = [{"a": "é" * n, "b": [n, 1.5, None]} for n in range(300)]
     path.write_text(json.dumps(rows, ensure_ascii=False, indent=indent))
@@ -233,7 +231,7 @@ def test_a_list_is_read_item_by_item_as_the_parser_reads_it(tmp_path, indent):
         (f"[1,{DIGITS}]", "x.json:2: a number has more than 4,300 digits"),
     ],
 )
-def test_broken_lists_are_named_by_item(tmp_path, text, message, monkeypatch):
+def test_broken_lists_raise_with_the_item(tmp_path, text, message, monkeypatch):
     monkeypatch.setattr(reading, "LONGEST_LINE", 200 if "[[" in text else 100)
     path = tmp_path / "x.json"
     path.write_text(text)
@@ -242,7 +240,7 @@ def test_broken_lists_are_named_by_item(tmp_path, text, message, monkeypatch):
         list(json_items(path))
 
 
-def test_a_cell_may_be_as_long_as_a_line_and_a_row_no_longer(tmp_path, monkeypatch):
+def test_maximum_length_of_cell_and_row_is_that_of_a_line(tmp_path, monkeypatch):
     path, text = tmp_path / "rows.csv", "x,\n" * 50_000
     path.write_text(f'id,prediction\n1,"{text}"\n')
     before = csv.field_size_limit()

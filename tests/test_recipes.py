@@ -1,4 +1,4 @@
-"""Commands of recipes are read by the command line's own parser."""
+"""Commands of recipes are parsed by the command line."""
 
 import shlex
 from pathlib import Path
@@ -16,7 +16,7 @@ COMMANDS = [
 RUNS = [words for words in COMMANDS if words[0] == "run"]
 
 
-def test_the_thirteen_models_of_redirectqa_are_there():
+def test_recipes_have_the_thirteen_models_of_redirectqa():
     assert len(RUNS) == 13
     assert COMMANDS[-1] == ["report", "runs", "--out", "runs"]
     assert all("--as-published" in words for words in RUNS)

@@ -1,4 +1,4 @@
-"""Keys in what a server sends: which forms are found, and in what time."""
+"""Redaction of keys in replies of a server: detected forms, and time."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ KEYS = (
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_is_redacted_in_the_forms_that_are_documented(key):
+def test_key_is_redacted_in_documented_forms(key):
     redactor, data = Redactor(key), key.encode()
     percent = "".join(f"%{code:02X}" for code in data)
     mixed = "".join(f"%{code:02x}" if n % 2 else chr(code) for n, code in enumerate(data))
@@ -38,14 +38,14 @@ def test_a_key_is_redacted_in_the_forms_that_are_documented(key):
             assert re.fullmatch(r"[\w+/=-]*<key>[\w+/=-]*", redactor.text(form)), form
 
 
-def test_a_placeholder_for_a_key_is_left_in_answers():
+def test_placeholder_of_a_key_is_not_redacted():
     assert Redactor("EMPTY").text("EMPTY, not EMPTYING") == "<key>, not EMPTYING"
     assert Redactor("EMPTY").json(["The set is EMPTY."]) == ["The set is EMPTY."]
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_the_number_of_steps_is_linear_in_the_text_for_every_key(key):
-    """No repetition, and no group but atomic ones: each sequence is tried once per character."""
+def test_number_of_steps_is_linear_in_the_text_for_every_key(key):
+    """No repetition and only atomic groups: each sequence is tried once per character."""
     pattern = Redactor(key)._pattern.pattern
     unescaped = re.sub(r"\\.", "", pattern)
     groups, characters = unescaped.count("(?>"), set(unescaped.replace("(?>", ""))

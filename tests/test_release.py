@@ -1,4 +1,4 @@
-"""What a release stands on: workflows that fit the project, and the check of the published data."""
+"""Requirements of a release: consistent workflows, and the check of the published data."""
 
 import re
 import tomllib
@@ -37,7 +37,7 @@ def copy(tmp_path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_call_what_is_there_and_may_read_alone_unless_a_job_says_so(path):
+def test_workflows_call_existing_files_and_are_read_only_by_default(path):
     workflow = yaml.safe_load(path.read_text("utf-8"))
     runs = "\n".join(step["run"] for step in steps(workflow) if "run" in step)
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
@@ -57,7 +57,7 @@ def test_every_python_of_the_classifiers_is_tested():
     assert set(named) <= set(workflow["jobs"]["tests"]["strategy"]["matrix"]["python"])
 
 
-def test_a_release_is_checked_and_its_wheels_used_before_they_are_attested():
+def test_release_is_checked_and_wheels_are_used_before_attestation():
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))[
         "jobs"
     ]
@@ -71,7 +71,7 @@ def test_a_release_is_checked_and_its_wheels_used_before_they_are_attested():
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_job_with_rights_runs_no_command_and_every_action_is_pinned_by_its_commit(path):
+def test_jobs_with_permissions_run_no_commands_and_actions_are_pinned_by_commit(path):
     workflow = yaml.safe_load(path.read_text("utf-8"))
 
     for job in workflow["jobs"].values():
@@ -91,14 +91,14 @@ def test_the_tools_of_a_release_are_pinned():
     assert {*backend, "build", "check-wheel-contents", "twine"} <= set(pinned)
 
 
-def test_hub_report_tells_columns_counts_and_the_loader(validate_hub, copy, capsys):
+def test_hub_report_contains_columns_counts_and_the_loader(validate_hub, copy, capsys):
     assert validate_hub.main(["--only", "redirectqa", "--redirectqa", str(copy)]) == 1
 
     report = capsys.readouterr().out
     assert "| `subject_surface` | surface | str 584 | 0 | 285 |" in report
-    assert "columns that nothing reads: relation_id" in report
+    assert "columns that are not read: relation_id" in report
     assert "rows 584, published 61,120" in report
-    assert "the loader takes it: 584 questions, 392 pairs, 0 unpaired" in report
+    assert "the loader returns 584 questions, 392 pairs, 0 unpaired" in report
 
 
 def test_hub_report_names_a_column_under_another_name(validate_hub, copy, tmp_path):
@@ -110,17 +110,17 @@ def test_hub_report_names_a_column_under_another_name(validate_hub, copy, tmp_pa
     assert validate_hub.main(chosen) == 1
 
     report = out.read_text("utf-8")
-    assert "columns that nothing reads: relation_id, prompt_text" in report
-    assert re.search("the loader refuses it: .*question", report)
+    assert "columns that are not read: relation_id, prompt_text" in report
+    assert re.search("the loader raises an error: .*question", report)
 
 
-def test_hub_report_tells_what_cannot_be_reached(validate_hub, capsys):
+def test_hub_report_contains_unreachable_data_sets(validate_hub, capsys):
     assert validate_hub.main(["--only", "slaq"]) == 1
 
     assert "**not read**" in capsys.readouterr().out
 
 
-def test_paper_cites_what_its_bibliography_holds():
+def test_citations_of_the_paper_are_in_its_bibliography():
     paper = (ROOT / "docs" / "paper" / "paper.md").read_text("utf-8")
     bibliography = (ROOT / "docs" / "paper" / "paper.bib").read_text("utf-8")
     cited = set(re.findall(r"(?<=@)[\w-]+(?=[];])", paper))
@@ -128,7 +128,7 @@ def test_paper_cites_what_its_bibliography_holds():
     assert cited == set(re.findall(r"^@\w+\{([\w-]+),", bibliography, re.M))
 
 
-def test_paper_has_what_its_journal_asks_for():
+def test_paper_has_the_sections_required_by_its_journal():
     _, front, text = (ROOT / "docs" / "paper" / "paper.md").read_text("utf-8").split("---\n", 2)
     head = yaml.safe_load(front)
 

@@ -1,4 +1,4 @@
-"""Every field of every study's settings, in the places where it is written out."""
+"""Every settings field of every study, in manifest, scoring, help and report."""
 
 import json
 import re
@@ -26,7 +26,7 @@ SMALL = {
 
 
 def records(study):
-    """The records behind the options of `run STUDY`."""
+    """Return the records of the options of `run STUDY`."""
     own = study.records
     found = [own.source, ModelsSettings, own.settings, own.scoring, ReportSettings, own.toy_model]
     return [record for record in found if record is not None]
@@ -34,7 +34,7 @@ def records(study):
 
 @pytest.fixture(scope="module", params=sorted(SMALL))
 def run(request, tmp_path_factory):
-    """A study, and the folder of a small run of it."""
+    """A study, and the folder of a small run."""
     home = tmp_path_factory.mktemp(request.param)
     words = ["run", request.param, *SMALL[request.param], "--repeat", "2", "--label", "walked"]
     words += ["--runner", "tests.london:London", "--setting", "resamples=50"]
@@ -45,7 +45,7 @@ def run(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_records_beside_a_study_are_those_of_the_study(name):
+def test_records_of_a_study_match_its_class(name):
     study, found = find_study(name), study_records(name)
 
     for record in ("source", "settings", "scoring", "toy_model", "runner"):
@@ -54,7 +54,7 @@ def test_records_beside_a_study_are_those_of_the_study(name):
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_every_field_is_one_of_at_most_forty_options_with_its_help(name, monkeypatch, capsys):
+def test_every_field_is_one_of_at_most_40_options_with_help(name, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "2000")
 
     assert main(["run", name, "--help"]) == 0
@@ -103,7 +103,7 @@ def test_every_field_is_a_row_of_how_it_was_made(run, tmp_path, monkeypatch):
     [[shown]] = seen
     own = study.records
     for record in (own.source, own.settings, own.scoring, ReportSettings):
-        # Whether the page is written changes no number.
+        # Whether the page is written does not change numbers.
         for name in record.model_fields.keys() - {"page"}:
             assert name.replace("_", " ") in shown.settings, name
     assert shown.settings["resamples"] == "60"

@@ -1,4 +1,4 @@
-"""How little is loaded before anything is done; `bench_import.py` says how long that takes."""
+"""Modules that are imported at the start; `bench_import.py` measures the time."""
 
 import pkgutil
 import subprocess
@@ -16,7 +16,7 @@ HEAVY = (
 
 
 def loaded_by(*words, statement="from surface_consistency.cli.main import main; main(words)"):
-    """Heavy modules that a command line, or a statement, loads in a fresh interpreter."""
+    """Return the large modules that a command line or a statement imports in a new interpreter."""
     code = (
         f"import sys\nwords = sys.argv[1:]\n{statement}\n"
         f"print('LOADED', *(set({HEAVY!r}) & set(sys.modules)))\n"
@@ -28,7 +28,7 @@ def loaded_by(*words, statement="from surface_consistency.cli.main import main; 
 
 
 def rooms(*names):
-    """Import all modules of some rooms."""
+    """Import all modules of some subpackages."""
     modules = [
         info.name
         for info in pkgutil.walk_packages(surface_consistency.__path__, "surface_consistency.")
@@ -37,7 +37,7 @@ def rooms(*names):
     return len(modules), f"import {', '.join(modules)}"
 
 
-def test_imports_load_no_more_than_they_compute_with():
+def test_imports_load_only_required_modules():
     """Metrics, records, matching and prompts work without model libraries."""
     n_light, light = rooms(
         *("metrics", "schemas", "matching", "errors", "taxonomy", "text", "plugins")
@@ -66,16 +66,16 @@ assert len([getattr(room, name) for name in room.__all__]) >= 4"""
     "words",
     [(), ("--help",), ("-h",), ("--version",), ("run",), ("run", "--help"), ("analyse", "--help")],
 )
-def test_lists_of_commands_load_nothing_that_computes(words):
+def test_lists_of_commands_do_not_import_computing_modules(words):
     assert loaded_by(*words) == set()
 
 
 @pytest.mark.parametrize("study", STUDIES.names())
-def test_options_of_a_study_load_pydantic_alone(study):
+def test_options_of_a_study_import_only_pydantic(study):
     assert loaded_by("run", study, "--help") == {"pydantic"}
 
 
-def test_paired_loads_no_model_library(tmp_path):
+def test_paired_does_not_import_model_libraries(tmp_path):
     file = tmp_path / "verdicts.csv"
     file.write_text("item,a,b\n1,1,0\n2,1,1\n3,0,0\n")
 

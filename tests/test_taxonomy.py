@@ -94,7 +94,7 @@ def test_parse_category_finds_every_spelling(label, spell):
 
 
 @pytest.mark.parametrize("text", ["Redirects_from_books", CANONICAL_LABEL, "", "from", "Redirects"])
-def test_parse_category_rejects_what_is_none(text):
+def test_parse_category_rejects_other_texts(text):
     assert parse_category(text) is None
 
 
@@ -112,7 +112,7 @@ def test_parse_category_is_total(text):
         ("Typical_Errors", "typical_errors"),
     ],
 )
-def test_parse_type_knows_hub_label_name_and_title(label, name):
+def test_parse_type_accepts_hub_label_name_and_title(label, name):
     kind = TYPES[name]
 
     assert parse_type(label) is parse_type(name) is parse_type(kind.title) is kind
@@ -129,7 +129,7 @@ def test_types_of_agrees_with_real_rows(data_files):
         assert {TYPES[name].label for name in found} == set(row["types"]), row["subject_surface"]
 
 
-def test_types_of_is_ordered_and_without_repeats():
+def test_types_of_is_ordered_and_without_duplicates():
     names = ("books", "misspellings", "surnames", "incorrect_names")
     labels = [f"Redirects_from_{name}" for name in names]
 
@@ -152,12 +152,12 @@ def test_parse_relation_finds_name_property_and_prop_id(relation):
     name, identifier = relation.name, relation.property_id
     for text in (name, name.replace("_", " "), name.title(), identifier, identifier.lower()):
         assert parse_relation(text) is parse_relation(str(relation.popqa_id)) is relation
-    # The number of a property alone is PopQA's number, not Wikidata's.
+    # A number without P is the number of PopQA, not of Wikidata.
     assert parse_relation("employer") is parse_relation("P2") is None
     assert parse_relation("106").name == "religion"
 
 
-def test_relation_question_uses_the_surface_as_it_is():
+def test_relation_question_uses_the_surface_unchanged():
     """Braces, backslashes and percent signs in a name are part of the name."""
     odd = r"{0} \1 %s {}"
 

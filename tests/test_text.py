@@ -14,14 +14,14 @@ from surface_consistency.text import (
     without_accents,
 )
 
-# Text in which the rare kinds meet: case pairs that change length, compatibility forms, marks,
+# Text with rare cases: case pairs that change length, compatibility forms, marks,
 # format characters, punctuation, scripts without spaces, and the separator used inside.
 TRICKY = st.text(
     alphabet="aZ09 _-–'’´.!…\t\n\x00\x1e\x1f\u00a0\u00ad\u200b\u200d\ufe0f\U000e0100"
     "éÉe\u0301\u0308\u0327ıİiIßſẞﬁﬄΣσς\u0345ᾳΐŒœÆøłДйи\u0306¨½™①Ⅷªº°+♯€"
     "東京のカナーｶﾅ・ไทย\u0e31한국\u1112\u1161\u11abकि\u093fक्ष\ue000\U0001f600\u2044"
 )
-# Text in which numbers and names with symbols meet what is none.
+# Text with numbers and names with symbols, and with similar sequences that are not.
 SYMBOLIC = st.lists(
     st.sampled_from(
         [
@@ -70,7 +70,7 @@ def naive_normalise(text):
 
 
 def naive_symbolic(text, at):
-    """Length and form of the number or the name with symbols that begins here; 0 for none."""
+    """Return length and form of the number or name with symbols that begins here, or 0."""
     before, here = text[at - 1 : at], text[at:]
     number = re.match(r"\d+(?:[.,:'’]\d+)*", here)
     if number and not before.isdecimal():
@@ -113,7 +113,7 @@ def naive_number(number):
 
 
 def is_spaced(character):
-    """Whether it is a letter or digit of a script that is written with spaces."""
+    """Return whether it is a letter or digit of a script with spaces."""
     return (character.isalnum() or character == "_") and not has_unspaced_script(character)
 
 
@@ -189,7 +189,7 @@ def test_surface_from_title_is_the_name_in_questions(title, surface):
             ("+5", "5"),
         ),
         *(("COVID-19", "covid 19"), ("1990-1995", "1990 1995"), ("3-5", "3 5"), ("x=-5", "x 5")),
-        # A decimal point stands between digits or begins a number; dates and versions are parts.
+        # A decimal point is between digits or begins a number; dates and versions are parts.
         *(
             ("1.5 million", "1.5 million"),
             ("-.5", "-0.5"),
@@ -197,7 +197,7 @@ def test_surface_from_title_is_the_name_in_questions(title, surface):
             ("v1.5", "v1.5"),
         ),
         *(("12.05.1990", "12 05 1990"), ("1.2.3", "1 2 3"), ("No.1", "no 1"), ("..5", "5")),
-        # Separators part groups of three digits.
+        # Separators between groups of three digits.
         *(
             ("10,000", "10000"),
             ("1,234,567.8", "1234567.8"),
@@ -218,7 +218,7 @@ def test_surface_from_title_is_the_name_in_questions(title, surface):
         ),
         *(("١٬٠٠٠", "1000"), ("۱٫۵", "1.5"), ("１０，０００", "10000"), ("10\u200b,000", "10000")),
         *(("محمـد", "محمد"), ("م\u200dحمد", "محمد"), ("a\u034fb", "ab"), ("\ufeffParis", "paris")),
-        # A sign counts within quotes and markup too.
+        # A sign also counts within quotes and markup.
         *(("**-5**", "-5"), ('"-5"', "-5"), ("$-5$", "-5"), ("$5-$10", "5 10"), ("x=-5", "x 5")),
         ("\x01c\x02\x03\x04\x05", "c"),
         ("", ""),
@@ -250,7 +250,7 @@ def test_normalize_is_the_text_itself_without_letters(text):
 
 
 def test_normalize_is_idempotent_for_every_character():
-    """The law holds for each character, alone and followed by the marks that reorder."""
+    """This is true for each character, alone and followed by reordering marks."""
     for code in range(0x110000):
         if unicodedata.category(chr(code)) in ("Cn", "Co", "Cs"):
             continue
@@ -263,7 +263,7 @@ def test_normalize_is_idempotent_for_every_character():
 @settings(max_examples=500, deadline=None)
 @given(ANY)
 def test_normalize_agrees_with_the_definition(text):
-    """A normal form is its own, blank for blank texts alone, and one for canonical forms."""
+    """It is idempotent, blank only for blank texts, and equal for canonical forms."""
     form = normalize(text)
     composed, decomposed = (unicodedata.normalize(kind, text) for kind in ("NFC", "NFD"))
 

@@ -1,4 +1,4 @@
-"""The library works without the makers of data, names them, and refuses another version."""
+"""The library works without the dataset builders, names them, and rejects another version."""
 
 import os
 import re
@@ -21,7 +21,7 @@ MAIN = "from surface_consistency.cli.main import main; raise SystemExit(main({wo
 
 
 def python(code):
-    """Run a statement in a fresh interpreter at the top of the checkout."""
+    """Run a statement in a new interpreter in the root of the checkout."""
     return subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -32,7 +32,7 @@ def python(code):
     )
 
 
-def test_every_module_of_the_library_imports_without_the_makers():
+def test_every_module_of_the_library_imports_without_the_builders():
     code = """
 import importlib, pkgutil, surface_consistency
 for info in pkgutil.walk_packages(surface_consistency.__path__, "surface_consistency."):
@@ -44,7 +44,7 @@ for info in pkgutil.walk_packages(surface_consistency.__path__, "surface_consist
 
 
 def required(name, extra=""):
-    """Name all that a requirement brings, where it is installed."""
+    """Return all installed requirements of a requirement."""
     brought, waiting = set(), [(name, extra)]
     while waiting:
         name, extra = waiting.pop()
@@ -63,7 +63,7 @@ def required(name, extra=""):
     return {name.replace("-", "_") for name, _ in brought}
 
 
-def test_no_dependency_of_the_library_brings_what_the_makers_need():
+def test_dependencies_of_the_library_do_not_include_those_of_the_builders():
     lines = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     needed = [Requirement(line) for line in lines]
 
@@ -73,7 +73,7 @@ def test_no_dependency_of_the_library_brings_what_the_makers_need():
     assert {name: found & ABSENT for name, found in brought.items() if found & ABSENT} == {}
 
 
-def test_their_commands_are_listed_where_they_are_installed():
+def test_builder_commands_are_listed_if_installed():
     words = MAIN.format(words=["--help"])
     listed = [
         set(re.findall(r"(?m)^  (build|count|run) ", python(code + words).stdout))
@@ -84,7 +84,7 @@ def test_their_commands_are_listed_where_they_are_installed():
 
 
 @pytest.mark.parametrize("words", [["build", "redirectqa"], ["count", "--help"]])
-def test_their_commands_name_the_distribution_where_it_is_missing(words):
+def test_builder_commands_name_the_missing_distribution(words):
     done = python(WITHOUT + MAIN.format(words=words))
 
     assert done.returncode == 2
@@ -95,7 +95,7 @@ def test_their_commands_name_the_distribution_where_it_is_missing(words):
 @pytest.mark.skipif(
     find_spec("surface_consistency_build") is None, reason="one of the two is not installed"
 )
-def test_two_versions_side_by_side_are_refused_and_named():
+def test_different_versions_raise_with_both_versions():
     code = "import surface_consistency; surface_consistency.__version__ = '9.9'\n"
 
     done = python(code + MAIN.format(words=["build", "redirectqa", "--help"]))

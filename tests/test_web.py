@@ -1,4 +1,4 @@
-"""The client of web services by itself; the tests of the runner of servers have the rest."""
+"""The client of web services; further tests are those of the server runner."""
 
 import contextlib
 import gzip
@@ -18,7 +18,7 @@ pytest.importorskip("httpx")
 
 
 @pytest.mark.enable_socket
-def test_replies_come_in_the_order_of_their_requests():
+def test_replies_have_the_order_of_their_requests():
     def answer(path, told):
         time.sleep(0.05 * (told["n"] == 0))
         return 200, {"n": told["n"]}
@@ -39,7 +39,7 @@ def test_replies_come_in_the_order_of_their_requests():
 @pytest.mark.parametrize(
     "label", ["gzip", "deflate", "br", "zstd", "x-gzip", "identity, GZIP", "x"]
 )
-def test_a_compressed_reply_is_refused_and_not_decompressed(label, status):
+def test_compressed_reply_raises_without_decompression(label, status):
     bomb = gzip.compress(bytes(50_000_000), compresslevel=1)
     server = ReplayServer(lambda path, told: (status, bomb, ("Content-Encoding", label)))
     client = WebClient(url=server.url, name="a service", max_retries=0, most_lost=2)
@@ -55,8 +55,8 @@ def test_a_compressed_reply_is_refused_and_not_decompressed(label, status):
 
 
 @pytest.mark.enable_socket
-def test_while_a_long_reply_is_read_other_requests_are_answered():
-    """The reading of the first reply ends only when the second one has been read."""
+def test_other_requests_are_answered_while_a_long_reply_is_read():
+    """The first reply ends only after the second one has been read."""
 
     def answer(path, told):
         time.sleep(0.3 * told["n"])
@@ -96,7 +96,7 @@ FLOODS = {
 
 @pytest.mark.enable_socket
 @pytest.mark.parametrize(("start", "more", "problem"), FLOODS.values(), ids=FLOODS)
-def test_a_reply_without_end_is_given_up(start, more, problem):
+def test_endless_reply_raises(start, more, problem):
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(10)
 
@@ -135,7 +135,7 @@ def test_one_request_that_is_lost_ends_all_where_no_more_may_be():
 
 
 @pytest.mark.enable_socket
-def test_what_is_contacted_is_logged_once_without_a_password(caplog):
+def test_contacted_address_is_logged_once_without_password(caplog):
     caplog.set_level("INFO", "surface_consistency")
     server = ReplayServer(lambda path, told: (404, b""))
     url = server.url.replace("//", "//me:pass-word@") + "/a?key=pass-word"
@@ -150,7 +150,7 @@ def test_what_is_contacted_is_logged_once_without_a_password(caplog):
     assert "pass-word" not in f"{raised.value} {caplog.text}"
 
 
-def test_a_key_is_not_shown_and_what_cannot_be_asked_is_refused(monkeypatch):
+def test_key_is_not_shown_and_invalid_options_raise(monkeypatch):
     assert "sk-1" not in repr(WebClient(url="http://localhost", name="a service", key="sk-1"))
     with pytest.raises(ValueError, match="max_reply_bytes must be at least 1, got 0"):
         WebClient(url="http://localhost", name="a service", max_reply_bytes=0)

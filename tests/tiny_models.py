@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def save_tiny_model(path: Path, config: object, texts: Sequence[str]) -> None:
-    """Train a byte-level tokenizer on the texts and save it with a random, sharp-minded model."""
+    """Train a byte-level tokenizer on the texts; save it with a random model of peaked outputs."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast

@@ -1,4 +1,4 @@
-"""A plugin of pytest: as if the distribution that makes data, and what only it needs, were absent.
+"""A pytest plugin that hides the dataset builders and the packages that only they require.
 
     scripts/test -p tests.without_makers --ignore tests/surface_consistency_build tests
 
@@ -15,21 +15,21 @@ GROUP = "surface_consistency.commands"
 
 
 class Absent(MetaPathFinder):
-    """Finds nothing of these names."""
+    """Finds no module of these names."""
 
     def find_spec(self, name, path=None, target=None):
-        """Refuse a module of an absent distribution."""
+        """Raise an error for a module of an absent distribution."""
         if name.partition(".")[0] in ABSENT:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def find_spec(name, package=None):
-    """Say that there is no such module, as where it is absent."""
+    """Return None for an absent module."""
     return None if name.partition(".")[0] in ABSENT else _FIND_SPEC(name, package)
 
 
 def entry_points(**parameters):
-    """Entry points of all distributions but the absent one."""
+    """Return the entry points of all distributions except the absent one."""
     points = _ENTRY_POINTS(**parameters)
     if not parameters:  # What asks for all of them looks for no command.
         return points
@@ -41,12 +41,12 @@ _ENTRY_POINTS = metadata.entry_points
 
 
 def block():
-    """Let the distribution be absent from now on."""
+    """Hide the distribution from now on."""
     sys.meta_path.insert(0, Absent())
     metadata.entry_points = entry_points
     importlib.util.find_spec = find_spec
 
 
 def pytest_configure(config):
-    """Let it be absent for a run of the tests that names this plugin."""
+    """Hide it during a run of the tests with this plugin."""
     block()

@@ -20,22 +20,22 @@ _ROLES: Final[Mapping[DifferenceKind, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One fact that two versions hold differently."""
+    """One fact that differs between two versions."""
 
     kind: DifferenceKind
-    """What differs."""
+    """Part that differs."""
 
     fact: Triplet
     """The fact."""
 
     ours: tuple[str, ...]
-    """For aliases, our list; for a triplet, its parts, or nothing where only the other has it."""
+    """Our list of aliases, or the parts of the triplet; empty if only the other version has it."""
 
     other: tuple[str, ...]
-    """The other version's, likewise."""
+    """The same for the other version."""
 
     reason: str
-    """Why, as far as it can be told."""
+    """Reason, if it is known."""
 
 
 def compare_databases(
@@ -49,16 +49,16 @@ def compare_databases(
 
     Args:
         ours: Facts of one version, with their aliases.
-        other: Facts of the other.
-        reasons: Reasons for facts that one version alone holds, by fact.
-        alias_reasons: Reasons for aliases that the other version alone gives, by alias.
+        other: Facts of the other version.
+        reasons: Reasons by fact for facts that are only in one version.
+        alias_reasons: Reasons by alias for aliases that are only in the other version.
 
     Returns:
-        First the facts that the other version alone has, then those that ours alone has, then
-        facts of both with other aliases. Equal lists in another order do not differ. Where no
-        reason is given one is looked for: "echo" (the subject counts as the object), "over-merged"
-        (a name that is another thing's too), "overwritten" (the aliases of the relation were
-        replaced by other ones), "repeated" (a name twice).
+        First the facts that are only in the other version, then those only in ours, then facts of
+        both with different aliases. The order of a list is ignored. If no reason is given, it is
+        derived: "echo" (the subject counts as the object), "over-merged" (a name that also belongs
+        to another entity), "overwritten" (the aliases of the relation were replaced by others),
+        "repeated" (a name twice).
     """
     own = {_fact(prompt): prompt for prompt in ours}
     foreign = {_fact(prompt): prompt for prompt in other}
@@ -97,7 +97,7 @@ def _fact(prompt: AuditPrompt) -> Triplet:
 
 
 def _owners(prompts: Iterable[AuditPrompt]) -> dict[str, set[str]]:
-    """Tell for each name of an object which objects bear it."""
+    """Map each name of an object to the objects with this name."""
     owners: dict[str, set[str]] = {}
     for prompt in prompts:
         for name in (prompt.gold_object, *prompt.object_aliases):
@@ -106,7 +106,7 @@ def _owners(prompts: Iterable[AuditPrompt]) -> dict[str, set[str]]:
 
 
 def _triplet_reason(fact: Triplet, owners: Mapping[str, set[str]]) -> str:
-    """Look for a reason why a fact was left out."""
+    """Return the reason for the omission of a fact."""
     if folded(fact.subject) == folded(fact.object):
         return "echo: the subject is the object"
     if token_key(fact.subject) in owners:
@@ -145,7 +145,7 @@ def _alias_reason(
     dropped: Sequence[str],
     owners: Mapping[str, set[str]],
 ) -> str:
-    """Look for the reason why aliases were left out."""
+    """Return the reason for the omission of aliases."""
     own_key = token_key(getattr(prompt, _ROLES[kind]))
     keys = {token_key(alias) for alias in dropped}
     spoken = {token_key(name) for name in (prompt.subject, *prompt.subject_aliases)}

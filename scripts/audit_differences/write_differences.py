@@ -83,7 +83,7 @@ def differences_page(published: Path) -> str:
 
 
 def read_corrections(file: Path) -> tuple[dict[Triplet, str], dict[str, str]]:
-    """Read the reasons that no program can tell.
+    """Read the reasons that cannot be derived automatically.
 
     Args:
         file: Table with the columns kind, subject_or_alias, relation, object, reason.

@@ -4,7 +4,7 @@ Run from the root of the repository, after any change of a table:
 
     python -m scripts.redirectqa_sample.build_sample
 
-With `--check` nothing is written, and the exit status says whether the sample is up to date.
+With `--check` nothing is written, and the exit status is 0 if the sample is up to date.
 """
 
 import argparse
@@ -25,10 +25,10 @@ from scripts.redirectqa_sample.tables import (
 )
 
 TABLES_FOLDER: Final = Path(__file__).resolve().parent
-"""Where the tables are."""
+"""Folder of the tables."""
 
 SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[1] / "surface_consistency/data/samples/redirectqa"
-"""Where the sample belongs."""
+"""Folder of the sample."""
 
 
 def build_rows(tables: Tables) -> Iterator[dict[str, Any]]:
@@ -54,7 +54,7 @@ def render_sample(folder: Path) -> dict[str, str]:
     """Generate the files of the sample.
 
     Args:
-        folder: Where the tables are.
+        folder: Folder of the tables.
 
     Returns:
         File name, relative to the sample's folder, to content.

@@ -1,10 +1,10 @@
-"""The reviewed tables from which the sample is generated, and what must hold of them.
+"""The reviewed tables from which the sample is generated, and their checks.
 
-All are tab-separated UTF-8 with one header line and without quoting; a cell that holds several
+All are tab-separated UTF-8 with one header line and without quoting; a cell with several
 values separates them with " | ".
 
-- `facts.tsv`: one fact a line, with its Wikidata ids and all accepted answers.
-- `redirects.tsv`: one redirect a line, with its categories and how it is known: `release` and
+- `facts.tsv`: one fact per line, with its Wikidata ids and all accepted answers.
+- `redirects.tsv`: one redirect per line, with its categories and its source: `release` and
   `paper` (a row or an example of RedirectQA), `dump` (a page of an English Wikipedia dump), `hand`
   (an editor's knowledge; the categories follow their definitions on Wikipedia).
 - `relations.tsv`: the 16 relations and their two templates.
@@ -45,7 +45,7 @@ class Fact:
     """Name of a relation."""
 
     object_id: str | None
-    """Wikidata item of the object; None where it was not looked up."""
+    """Wikidata item of the object; None if it was not looked up."""
 
     answers: tuple[str, ...]
     """Accepted answers, the object's own name first."""
@@ -62,7 +62,7 @@ class Redirect:
     """Category labels, such as "Redirects_from_birth_names"."""
 
     source: str
-    """How the redirect is known: "release", "paper", "dump" or "hand"."""
+    """Source of the redirect: "release", "paper", "dump" or "hand"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Relation:
     """Wikidata property."""
 
     templates: dict[str, str]
-    """Template name to question, with `{}` where the subject goes."""
+    """Template name to question, with `{}` in place of the subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Tables:
 
 
 def surface_of(title: str) -> str:
-    """Name an entity as its page is titled, without underscores and trailing parentheses.
+    """Return the title of a page without underscores and trailing parentheses.
 
     Args:
         title: Title of an article or redirect page.
@@ -113,10 +113,10 @@ def read_tables(folder: Path) -> Tables:
     """Read the four tables of a folder.
 
     Args:
-        folder: Where the files are.
+        folder: Folder of the files.
 
     Returns:
-        Their lines as records; that they fit together is for `check_tables` to say.
+        Their lines as records; `check_tables` checks their consistency.
 
     Raises:
         ValueError: If a line has more or fewer cells than the header.
@@ -159,13 +159,13 @@ def _fact(row: dict[str, str]) -> Fact:
 
 
 def check_tables(tables: Tables) -> None:
-    """Refuse tables with a fault.
+    """Raise an error if the tables have faults.
 
     Args:
         tables: The tables of the sample.
 
     Raises:
-        ValueError: With every fault that `find_faults` names.
+        ValueError: If there are faults; the message lists all of `find_faults`.
     """
     faults = list(find_faults(tables))
     if faults:
@@ -173,13 +173,13 @@ def check_tables(tables: Tables) -> None:
 
 
 def find_faults(tables: Tables) -> Iterator[str]:
-    """Name what is wrong in the tables.
+    """Find the faults of the tables.
 
     Args:
         tables: The tables of the sample.
 
     Yields:
-        One sentence a fault: an identifier that is no Wikidata item or stands for two titles, a
+        One sentence per fault: an identifier that is not a Wikidata item or has two titles, a
         number used twice, an answer that is empty, repeated, found in the question or holding the
         subject's name (so that echoing the question would score), a name that two subjects of one
         relation share, and a relation or category that the sample covers too thinly.
@@ -196,23 +196,23 @@ def find_faults(tables: Tables) -> Iterator[str]:
 
 
 def _repeated(what: str, values: Sequence[Hashable]) -> Iterator[str]:
-    """Name values that occur more than once."""
+    """Find values that occur more than once."""
     for value, count in Counter(values).items():
         if count > 1:
             yield f"{what} {value!r} occurs {count} times"
 
 
 def _subject_faults(tables: Tables) -> Iterator[str]:
-    """Name subjects whose identifier and title do not belong together one to one."""
+    """Find subjects whose identifier and title do not correspond one to one."""
     subjects = sorted({(fact.subject_id, fact.title) for fact in tables.facts})
     yield from _repeated("the subject_id of different titles,", [qid for qid, _ in subjects])
     yield from _repeated("the title of different subject_ids,", [title for _, title in subjects])
     for title in sorted(tables.redirects.keys() - {title for _, title in subjects}):
-        yield f"redirects.tsv has {title!r}, of which there is no fact"
+        yield f"redirects.tsv has {title!r}, which has no fact"
 
 
 def _fact_faults(fact: Fact, tables: Tables) -> Iterator[str]:
-    """Name what is wrong with one fact."""
+    """Find the faults of one fact."""
     for qid in (fact.subject_id, fact.object_id):
         if qid is not None and not _QID.fullmatch(qid):
             yield f"{qid!r} is not a Wikidata item"
@@ -233,7 +233,7 @@ def _fact_faults(fact: Fact, tables: Tables) -> Iterator[str]:
 
 
 def _redirect_faults(title: str, redirects: tuple[Redirect, ...], tables: Tables) -> Iterator[str]:
-    """Name what is wrong with the redirects of one subject."""
+    """Find the faults of the redirects of one subject."""
     if not 1 <= len(redirects) <= _MAX_REDIRECTS:
         yield f"{len(redirects)} redirects, not 1 to {_MAX_REDIRECTS}"
     yield from _repeated("surface", _surfaces(title, tables))
@@ -248,7 +248,7 @@ def _redirect_faults(title: str, redirects: tuple[Redirect, ...], tables: Tables
 
 
 def _shared_names(tables: Tables) -> Iterator[str]:
-    """Name surfaces that stand for two subjects of one relation."""
+    """Find surfaces of two subjects of the same relation."""
     owners: dict[tuple[str, str], set[str]] = {}
     for fact in tables.facts:
         for surface in _surfaces(fact.title, tables):
@@ -259,7 +259,7 @@ def _shared_names(tables: Tables) -> Iterator[str]:
 
 
 def _coverage_faults(tables: Tables) -> Iterator[str]:
-    """Name relations, subjects and categories that the sample has too little of."""
+    """Find relations, subjects and categories with too few facts."""
     n_facts = Counter(fact.relation for fact in tables.facts)
     for relation in tables.relations:
         if n_facts[relation] < _MIN_FACTS:

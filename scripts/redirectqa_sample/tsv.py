@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 SEPARATOR: Final = " | "
-"""What stands between the values of one cell."""
+"""Separator of the values of one cell."""
 
 
 def split_values(cell: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Comparisons of results: models on the same items, and two conditions of one file."""
+"""Analyses of results: accuracy, comparisons of models and comparisons of conditions."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The frame and the columns that a function of the library is given."""
+"""Read and check the frame and the columns of the arguments of a function of the library."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from surface_consistency.text import did_you_mean
 
 _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".arrow")
 _SCORES: Final = ("score", "correct")
-"""The default columns of scores, which files may have by another name."""
+"""Default columns of scores, which may have another name in files."""
 _NOTES: Final = "notes of read_results"
 _MOST_GROUPS: Final = 5_000
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
@@ -45,20 +45,20 @@ def to_frame(
 
     Args:
         data: A DataFrame; a `datasets.Dataset`, polars or Arrow table; a list of dictionaries; or
-            what `read_results` reads: a file or folder, or a log of inspect_ai.
-        tables: Columns of scores of a table with one row per pair or fact; a file that has them is
-            read as such a table, and a run folder as its outcomes.
+            a source of `read_results`: a file or folder, or a log of inspect_ai.
+        tables: Columns of scores of a table with one row per pair or fact. A file with these
+            columns is read as such a table, and a run folder as its outcomes.
         by: Columns of groups.
-        score: Column of scores if there is one row per answer: failed answers then have no score,
-            as for files, and the columns `prediction` and `error` are those that the reader makes.
+        score: Column of scores if there is one row per answer. Failed answers then have no score,
+            as for files, and the reader creates the columns `prediction` and `error`.
 
     Returns:
-        The frame; it is not a copy of a frame's columns. Scores of files are in the column `score`.
+        The frame; columns of a DataFrame are not copied. Scores of files are in the column `score`.
 
     Raises:
         DataError: If a file cannot be read, or has several tasks or metrics that are not groups.
-        TypeError: If the data are of another type.
-        ValueError: If they have no rows.
+        TypeError: If the data have another type.
+        ValueError: If the data have no rows.
     """
     is_file = isinstance(data, str | os.PathLike) or hasattr(data, "model_dump")
     if isinstance(data, pd.DataFrame):
@@ -72,7 +72,7 @@ def to_frame(
     else:
         raise TypeError(
             "df must be a DataFrame, a list of dictionaries or a file, with one row per answer or "
-            f"pair; got {type(data).__name__}. Scores alone become a DataFrame by "
+            f"pair; got {type(data).__name__}. To convert a list of scores, use "
             'pd.DataFrame({"item": range(len(scores)), "correct": scores})'
         )
     if frame.empty:
@@ -83,7 +83,7 @@ def to_frame(
 
 
 def _without_failures(frame: pd.DataFrame, score: str, by: Sequence[str]) -> pd.DataFrame:
-    """Read the answers and errors of a frame as the reader of files does."""
+    """Detect failed answers of a frame like the reader of files, and remove their scores."""
     usual = (*USUAL["prediction"], *USUAL["error"], "finish_reason")
     columns = list(map(str, frame))
     found = {find_column(name, columns) for name in usual if name not in UNSURE}
@@ -114,14 +114,14 @@ def _is_plain(column: "pd.Series[Any]") -> bool:
 
 
 def of_study(frame: pd.DataFrame) -> pd.DataFrame:
-    """Give outcomes that were read from a run the columns of those in memory.
+    """Convert outcomes that were read from a file to the form of `outcomes_frame`.
 
     Args:
         frame: Any frame.
 
     Returns:
-        Outcomes of a study as of `outcomes_frame`, with lists of labels that CSV files have as text
-        read; another frame as it is.
+        Outcomes of a study with the columns of `outcomes_frame`, in which the text of lists is
+        parsed (CSV files contain lists as text); other frames unchanged.
     """
     if not {"study", "pair"} <= {*frame}:
         return frame
@@ -143,14 +143,14 @@ def of_study(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_cluster_of_runs(frame: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Give the answers of runs the cluster that their study declares.
+    """Add the clustering column of the study to the answers of runs.
 
     Args:
         frame: The answers.
         results: The results from which they were read.
 
     Returns:
-        The answers with `cluster`, if all results are runs of one study; else as they are.
+        The answers with `cluster` if all results are runs of one study; otherwise unchanged.
     """
     # In results an item is a prompt, and the item of a study is the fact of its prompts.
     names = {"task": "study", "item": "pair", "fact": "item"}
@@ -161,7 +161,7 @@ def with_cluster_of_runs(frame: pd.DataFrame, results: Results) -> pd.DataFrame:
 
 
 def scored(results: Results, settings: RuleSettings) -> ScoredAnswers:
-    """Score the answers of results if there is a rule.
+    """Score the answers of results by the rule, if there is one.
 
     Args:
         results: The results.
@@ -178,16 +178,16 @@ def scored(results: Results, settings: RuleSettings) -> ScoredAnswers:
 
 
 def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> ScoredAnswers:
-    """Return the rows of results that a function of the library takes.
+    """Return the rows of results for a function of the library.
 
     Args:
         results: The results.
-        settings: Rule that scores the answers, if one does.
+        settings: Rule that scores the answers, if there is one.
         by: Columns of groups.
 
     Returns:
-        The rows with repeats reduced as in the log, the cluster of a study, and, if the files say
-        it, `higher_is_better`.
+        The rows with repeats reduced as in the log, the cluster of a study, and
+        `higher_is_better` if the files contain it.
 
     Raises:
         DataError: If there are several tasks or metrics that are not groups.
@@ -211,11 +211,11 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
 
 
 def directions_of(frame: pd.DataFrame, known: Mapping[str, bool]) -> dict[str, bool]:
-    """Return of which metrics the files say that higher scores are better, or lower ones.
+    """Return the direction of each metric that the files state.
 
     Args:
         frame: The rows, with a column `metric`.
-        known: Directions that files of a tool state.
+        known: Directions by metric from the files of a tool.
 
     Returns:
         Whether higher scores are better, by metric.
@@ -276,7 +276,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a file as one table.
 
     Args:
-        path: Path or URL of a table of a usual format, which may be compressed.
+        path: Path or URL of a table in a supported format, which may be compressed.
 
     Returns:
         The rows, with None for an empty cell of text.
@@ -292,7 +292,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     if table.empty:
         raise DataError(f"{first_of.name} has no rows; check how it was written")
     texts = map(str, table.select_dtypes(exclude=["number", "bool"]))
-    # An empty cell of a text file is a missing one.
+    # An empty cell of a text file is a missing cell.
     blanks = {
         name: table[name].map(lambda cell: None if isinstance(cell, str) and not cell else cell)
         for name in texts
@@ -322,7 +322,7 @@ def read_scores(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":
         row = int(np.argmax(codes == numbers.index(None)))
         raise DataError(
             f"{path.name}: row {row + 1}, column {shown(column.name)}: {shown(column.iloc[row])} "
-            "is not a score; give a number, true or false, or an empty cell for a missing score"
+            "is not a score; use a number, true or false, or an empty cell for a missing score"
         )
     # Code -1 is a missing cell.
     return pd.Series(np.array(numbers, dtype=float)[codes], index=column.index)
@@ -334,15 +334,15 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     Args:
         frame: The frame.
         role: Name of the argument.
-        name: Name of the column that it was given.
-        default: Its default. If `name` is the default and not in the frame, the one column that has
-            a usual name of the role is used.
+        name: Name of the column.
+        default: Default of the argument. If `name` is the default and not in the frame, the only
+            column with a standard name of the role is used.
 
     Returns:
         The column.
 
     Raises:
-        ColumnNotFoundError: If the column is not in the frame, or several have a usual name.
+        ColumnNotFoundError: If the column is not in the frame, or several have a standard name.
         ValueError: If the frame has two columns of that name.
     """
     columns = list(frame.columns)
@@ -356,8 +356,8 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     listed = f"Columns: {first_names(columns)}"
     if usual:
         raise ColumnNotFoundError(
-            f"column {shown(name)} not found, and {' and '.join(map(shown, usual))} could both be "
-            f"it; pass {role}= the name of one. {listed}"
+            f"column {shown(name)} not found, but {' and '.join(map(shown, usual))} are possible; "
+            f"pass {role}= the name of one. {listed}"
         )
     hint = did_you_mean(name, map(str, columns))
     remedy = f"{role}= the name of a column"
@@ -374,15 +374,15 @@ def find_optional(frame: pd.DataFrame, role: str, name: str | None, default: str
     Args:
         frame: The frame.
         role: Name of the argument.
-        name: Name of the column; None for none.
-        default: Its default.
+        name: Name of the column; None if there is no column.
+        default: Default of the argument.
 
     Returns:
-        The column. If the default is not in the frame, it is the likeliest usual name that is, as
-        for `compare`; None if there is none.
+        The column. If the default is not in the frame, the first standard name that is in the
+        frame, as for `compare`; otherwise None.
 
     Raises:
-        ColumnNotFoundError: If another column than the default is named and is not in the frame.
+        ColumnNotFoundError: If `name` is not the default and not in the frame.
     """
     if name is None:
         return None
@@ -396,8 +396,8 @@ def averaged(frame: pd.DataFrame, unit: Sequence[str], scores: Sequence[str]) ->
 
     Args:
         frame: The frame.
-        unit: Columns that name an observation.
-        scores: Columns of scores; missing ones are excluded from the mean.
+        unit: Columns that identify an observation.
+        scores: Columns of scores; missing scores are excluded from the mean.
 
     Returns:
         One row per observation, with the other columns of its first row.
@@ -410,34 +410,33 @@ def averaged(frame: pd.DataFrame, unit: Sequence[str], scores: Sequence[str]) ->
 
 
 class Rows(NamedTuple):
-    """The rows of a call, with the columns that name them."""
+    """The rows of a call, with the columns that identify them."""
 
     frame: pd.DataFrame
     keys: list[str]
     """The column of models, if there are several, and the groups."""
     family: list[str]
-    """The column of models if there are groups: columns whose rows are one family of tests."""
+    """The column of models if there are groups; the rows of a model are one family of tests."""
     cluster: str | None
     """Column of dependent rows."""
     unit: list[str]
-    """Columns that name an observation, with the model and the groups."""
+    """Columns that identify an observation, with the model and the groups."""
     scores: Sequence[str]
     """Columns of scores."""
     clusters: str
-    """What the clusters are, in the plural."""
+    """Name of the clusters, in the plural."""
     is_binary: bool
     """Whether all known scores are 0 or 1."""
     is_share: bool
     """Whether all known scores are from 0 to 1."""
     lower: Sequence[str]
-    """Metrics or columns of scores of which lower scores are better."""
+    """Metrics or columns of scores for which lower scores are better."""
     note: str
-    """The column of clusters that was found among those of usual names, what the reader of the file
-    reports, and `lower`."""
+    """Notes on a detected clustering column, on `lower`, and from the reader of the file."""
 
 
 def _check_groups(frame: pd.DataFrame, keys: Sequence[str]) -> None:
-    """Refuse more groups than can be compared."""
+    """Raise an error if there are too many groups."""
     listed = [name for name in keys if has_list_cells(frame[name])]
     plain = [name for name in keys if name not in listed]
     numbers = {name: frame[name].explode().nunique() for name in listed}
@@ -445,7 +444,7 @@ def _check_groups(frame: pd.DataFrame, keys: Sequence[str]) -> None:
     for name, n_groups in numbers.items():
         if n_groups > _MOST_GROUPS:
             raise DataError(
-                f"{name} makes {n_groups:,} groups; the maximum is {_MOST_GROUPS:,}: name columns "
+                f"{name} makes {n_groups:,} groups; the maximum is {_MOST_GROUPS:,}; name columns "
                 "with fewer values by `by`, or select some of the models"
             )
 
@@ -463,18 +462,18 @@ def prepare(
     *,
     binary_reason: str = "",
 ) -> Rows:
-    """Check the columns of a call, and decide what makes its groups and clusters.
+    """Check the columns of a call, and choose its groups and clusters.
 
     Args:
-        frame: As of `to_frame`.
-        scores: Columns of scores; without one, no column of clusters is searched for.
-        unit: Columns that name an observation of a model, such as item and form; None is skipped.
+        frame: The frame that `to_frame` returns.
+        scores: Columns of scores; if empty, no clustering column is detected.
+        unit: Columns that identify an observation of a model, such as item and form, or None.
         by: Columns of groups.
-        cluster: Column of dependent rows; None for the finest column of a context that items share,
-            as for `compare`, or else the item. A column of `by` is not the cluster of its groups.
+        cluster: Column of dependent rows; None uses the finest column of a shared context, as for
+            `compare`, or else the item. Within groups of the same column, items are the clusters.
         item: Column of items; None if the frame has none.
-        model: Column of models; they make groups if there are several. A column of a usual name is
-            renamed "model".
+        model: Column of models, which are groups if there are several. A column with a standard
+            name is renamed "model".
         repeat: Column of repeats; None if every observation has one row.
         missing: Policy for missing scores.
         binary_reason: Why graded scores are rejected; empty if they are accepted.
@@ -486,16 +485,15 @@ def prepare(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an observation has several rows, an id is missing, or a column of ids has
             numbers and texts.
-        ValueError: If there are more than 5,000 groups, `missing` is unknown or not met,
-            or a score is graded and must not be, or 1
-            is an error by the name of the score.
+        ValueError: If there are more than 5,000 groups, `missing` is unknown or not satisfied, a
+            score is graded but must be 0 or 1, or a 0/1 score is an error or a loss by its name.
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]
     several = [f"{one}." for one in note_several_labels(frame, keys)]
     named = find_optional(frame, "model", model, "model")
     for name in filter(None, (item, named)):
-        _refuse_lists(frame[name])
+        _check_no_lists(frame[name])
     models = []
     if (
         named not in (None, cluster, item, repeat, *unit, *scores, *keys)
@@ -522,13 +520,13 @@ def prepare(
     labels = [name for name in keys if not has_list_cells(frame[name])]
     observation = [*dict.fromkeys([*labels, *own])]
     if own:
-        _refuse_duplicates(frame, observation, repeats)
+        _check_no_duplicates(frame, observation, repeats)
     elif repeats:
         raise ValueError("repeat needs the column of items; pass item= the name of a column")
     is_share = all(_is_share(frame[name]) for name in scores)
     lower = _lower(frame, scores)
     if missing == "raise":
-        _refuse_missing(frame, scores)
+        _check_no_missing(frame, scores)
     if missing == "wrong":
         if not is_share:
             raise ValueError(
@@ -566,7 +564,7 @@ def prepare(
 
 
 def _lower(frame: pd.DataFrame, scores: Sequence[str]) -> list[str]:
-    """List the columns of scores and the metrics of which lower scores are better."""
+    """List the columns of scores and the metrics for which lower scores are better."""
     if not scores:
         return []
     frame = frame if "metric" in frame else frame.assign(metric=scores[0])
@@ -576,12 +574,12 @@ def _lower(frame: pd.DataFrame, scores: Sequence[str]) -> list[str]:
 
 
 def _is_share(column: "pd.Series[Any]") -> bool:
-    """Tell whether all known scores are from 0 to 1."""
+    """Return whether all known scores are from 0 to 1."""
     return bool(pd.to_numeric(column.dropna(), errors="coerce").astype(float).between(0, 1).all())
 
 
-def _refuse_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
-    """Reject missing scores."""
+def _check_no_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
+    """Raise an error for missing scores."""
     for name in scores:
         if n := int(frame[name].isna().sum()):
             row = int(np.argmax(frame[name].isna()))
@@ -594,10 +592,10 @@ def _refuse_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
 def _found_cluster(
     frame: pd.DataFrame, item: str | None, keys: Sequence[str]
 ) -> tuple[pd.DataFrame, str | None, str]:
-    """Find the column of a context that items share, as `compare` does.
+    """Find the column of a context that items share, as for `compare`.
 
-    Returns the frame, with the numbers of the clusters in the column of clusters; this column,
-    which is that of items if no column makes enough groups; and a note that names the column.
+    Returns the frame, with cluster numbers in the clustering column; this column, or the column of
+    items if no column has enough groups; and a note that names the column.
     """
     names = [name for name in cluster_names(frame) if name not in (item, *keys)]
     names = [name for name in names if not has_list_cells(frame[name])]
@@ -617,7 +615,7 @@ def _found_cluster(
 
 
 def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
-    """Tell whether a score is neither 0 nor 1; reject it if there is a reason."""
+    """Return whether a score is neither 0 nor 1; raise an error if there is a reason."""
     known = column.dropna()
     graded = known[~known.isin((0, 1))]
     if len(graded) and binary_reason:
@@ -631,8 +629,8 @@ def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
     return bool(len(graded))
 
 
-def _refuse_lists(column: "pd.Series[Any]") -> None:
-    """Reject lists and objects in place of ids."""
+def _check_no_lists(column: "pd.Series[Any]") -> None:
+    """Raise an error for lists and objects in a column of ids."""
     if (row := nested_row(column)) is not None:
         raise DataError(
             f"column {shown(column.name)} has {shown(column.iloc[row])} in row {row}, and a list "
@@ -641,8 +639,8 @@ def _refuse_lists(column: "pd.Series[Any]") -> None:
 
 
 def _check_ids(column: "pd.Series[Any]") -> None:
-    """Reject missing ids, and ids of which some are numbers and some are texts."""
-    _refuse_lists(column)
+    """Raise an error for missing ids, and for a mix of numbers and texts."""
+    _check_no_lists(column)
     if column.isna().any():
         row = int(np.argmax(column.isna()))
         raise DataError(
@@ -656,8 +654,8 @@ def _check_ids(column: "pd.Series[Any]") -> None:
         )
 
 
-def _refuse_duplicates(frame: pd.DataFrame, unit: list[str], repeats: list[str]) -> None:
-    """Reject observations that have several rows."""
+def _check_no_duplicates(frame: pd.DataFrame, unit: list[str], repeats: list[str]) -> None:
+    """Raise an error for observations with several rows."""
     named = [*unit, *repeats]
     repeated = frame[named].duplicated()
     if not repeated.any():

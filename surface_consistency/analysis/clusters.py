@@ -1,8 +1,8 @@
-"""Which column makes the clusters: one rule for the rows, the sums and the frames of results.
+"""Choose the clustering column, by the same rule for rows, sums and frames of results.
 
-Items of one passage, article or video share what they are asked about, so their scores depend on
-each other: a column that names such a context makes the clusters. A topic or a category is only a
-label of items, which does not change the analysis; a note reports it.
+Questions on the same passage, article or video have dependent scores, so a column that names such
+a context is the clustering column. A topic or a category is only a label of items, which does not
+change the analysis; a note reports it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +16,8 @@ import pandas as pd
 from surface_consistency.metrics.uncertainty.intervals import effective_number, enough_clusters
 from surface_consistency.results.names import is_context
 
-ITEMS_ALONE: Final = "items, each on its own, as far as the files say"
-"""Note on clusters that are items."""
+ITEMS_ALONE: Final = "items, assumed to be independent"
+"""Note if each item is a cluster."""
 
 _MOST_LABELS: Final = 3
 
@@ -28,28 +28,28 @@ class ClusterChoice(NamedTuple):
     """The columns of the clusters."""
 
     names: tuple[str, ...]
-    """The columns; none if each item is a cluster."""
+    """The columns; empty if each item is a cluster."""
 
     note: str
-    """What the clusters are, and why."""
+    """Description of the clusters, with the reason for the choice."""
 
     labels: Mapping[str, int] = MappingProxyType({})
-    """Columns that only label the items, of which each could make clusters, and the numbers of
-    their values; none if a column was chosen."""
+    """Number of values of each column that only labels the items but has enough values to cluster
+    by; empty if a column was chosen."""
 
 
 def found_cluster(
     frame: pd.DataFrame, names: Iterable[str], items: _Numbers, tasks: _Numbers, note: str
 ) -> tuple[ClusterChoice, _Numbers]:
-    """Choose the column of the clusters of rows.
+    """Choose the clustering column of rows.
 
     Args:
         frame: The rows.
-        names: Columns that may group the items. An empty cell is not a context: its item
-            is a cluster. A label with empty cells is not a candidate.
+        names: Columns that may group the items. An item with an empty cell of a context is a
+            cluster. A label with empty cells is not a candidate.
         items: Number of the item of each row, from 0 without gaps.
-        tasks: Number of its task.
-        note: Note on clusters that are items.
+        tasks: Number of the task of each row.
+        note: Note if each item is a cluster.
 
     Returns:
         The choice, and the number of the cluster of each row.
@@ -64,7 +64,7 @@ def found_cluster(
         column = frame[name].mask(is_blank) if is_blank.any() else frame[name]
         own = pd.factorize(column)[0].astype(np.int64)
         if (is_gap := own < 0).any():
-            # One row of an item may have what another lacks.
+            # One row of an item may have a value that another row lacks.
             np.maximum.at(of_item := np.full(len(first), -1), items, own)
             own[is_gap] = of_item[items[is_gap]]
             is_gap = own < 0
@@ -83,18 +83,18 @@ def found_cluster(
 def choose_cluster(
     sizes: Mapping[str, Sequence[_Numbers]], n_items: int, items: str, gaps: Mapping[str, int]
 ) -> ClusterChoice:
-    """Choose the column of the clusters.
+    """Choose the clustering column.
 
     Args:
-        sizes: Columns that group the items, each with the sizes of its groups by task. A column is
-            a candidate only if each item has one value of it.
+        sizes: Sizes of the groups by task, for each column that groups the items. A column is a
+            candidate only if each item has one value in it.
         n_items: Number of items of all tasks.
-        items: Note on clusters that are items.
-        gaps: Items of a column that are groups because their cell is empty.
+        items: Note if each item is a cluster.
+        gaps: Number of items by column that form a group because their cell is empty.
 
     Returns:
-        The finest column that names a shared context and makes enough clusters in each task, or
-        else the items.
+        The finest column that names a shared context and has enough clusters in each task; if no
+        column qualifies, the items.
     """
     n = {name: sum(map(len, parts)) for name, parts in sizes.items()}
     finest = sorted((name for name in n if 1 < n[name] < n_items), key=lambda name: -n[name])
@@ -106,9 +106,9 @@ def choose_cluster(
             note = f"{name}, a context that items share: {n_items:,} items in {n[name]:,}{empty}"
             return ClusterChoice((name,), note)
         few = (
-            f"; {name} groups them into {n[name]:,}{empty}, too few in a task to infer anything "
-            "from: intervals hold for these groups alone "
-            f"({'fill its empty cells; ' * bool(empty)}`cluster` {name} makes them the clusters)"
+            f"; {name} groups them into {n[name]:,}{empty}, too few in a task for inference: the "
+            "intervals are valid only for these groups "
+            f"({'fill its empty cells; ' * bool(empty)}`cluster` {name} clusters by them)"
         )
     labels = [name for name in enough if not is_context(name)][:_MOST_LABELS]
     return ClusterChoice((), f"{items}{few}", {name: enough[name] for name in labels})
@@ -118,9 +118,9 @@ def is_enough(sizes: npt.NDArray[Any]) -> bool:
     """Check whether clusters of these sizes are enough for an interval.
 
     Args:
-        sizes: Items of each cluster.
+        sizes: Number of items of each cluster.
 
     Returns:
-        Whether they are.
+        True if they are enough.
     """
     return bool(enough_clusters(effective_number(np.asarray(sizes, dtype=np.float64))))

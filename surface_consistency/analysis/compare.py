@@ -1,4 +1,4 @@
-"""Anyone's results of any number of models: read, paired by item, compared metric by metric."""
+"""Read results of any number of models, pair them by item, and compare them by metric."""
 
 import os
 import warnings
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from surface_consistency.engine.compare.runs import RunResults
 
 _Numbers: TypeAlias = npt.NDArray[np.int64]
-"""Numbers of what stands in rows."""
+"""Integer codes of the rows."""
 
 
 _MOST_PAIRS: Final = 10
@@ -57,7 +57,7 @@ _MOST_FLIPS: Final = 2_000
 _MOST_RESULTS: Final = 2_000
 
 SAID_MISSING: Final = 0.05
-"""Share of items that are not common to all models, above which the finding says so."""
+"""Proportion of items not common to all models above which the finding reports it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,19 +65,19 @@ class ComparedResults:
     """Result of `compare_results`."""
 
     metrics: Mapping[str, ModelComparisonResult]
-    """The comparison by each metric."""
+    """Comparison by metric."""
 
     models: Sequence[str]
     """Names of the models, in the order of the files."""
 
     read_rows: Callable[[], pd.DataFrame]
-    """Reads `rows`, which are needed for single items alone."""
+    """Reads `rows`, which are needed only for single items."""
 
     cluster_note: str
-    """What was taken whole, and why."""
+    """Description of the clusters, with the reason for the choice."""
 
     are_items_clusters: bool
-    """Whether each item is a cluster of its own."""
+    """Whether each item is a separate cluster."""
 
     noise: pd.DataFrame
     """Test-retest flip rate, one row per model and metric with repeats scored 0 or 1: the
@@ -87,56 +87,56 @@ class ComparedResults:
 
     flips: pd.DataFrame
     """Flip rate of two models with repeats, one row per metric and pair of `differences`: the
-    probability that a repeat of the one and a repeat of the other differ on an item (flip_rate,
+    probability that a repeat of one model and a repeat of the other differ on an item (flip_rate,
     with bounds), n items, n_clusters."""
 
     has_repeats: bool
-    """Whether a model has several scores of an item, of whatever scale."""
+    """Whether a model has several scores of an item, on any scale."""
 
     tools: tuple[str, ...]
-    """Who wrote the files."""
+    """Tools that wrote the files."""
 
     is_same_questions: bool
-    """Whether it is verified that the same was asked; see `Results`."""
+    """Whether the questions are verified to be the same; see `Results`."""
 
     settings: ComparisonSettings
-    """How they are compared; `lower_is_better` has all such metrics."""
+    """Options of the comparison; `lower_is_better` contains all such metrics."""
 
     table: TableSettings
-    """By what, and of which level."""
+    """Groups, test and confidence level."""
 
     missing: tuple[str, ...]
-    """How many items are left out by each metric, in sentences."""
+    """Number of excluded items by metric, as sentences."""
 
     notes: tuple[str, ...]
-    """What else a reader must know, in sentences."""
+    """Further notes, as sentences."""
 
     doubts: tuple[str, ...] = ()
-    """Doubts about the answers or their scores, which belong to the finding, in sentences."""
+    """Warnings about answers or scores, which the finding reports, as sentences."""
     failed_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Number and kinds of the failed answers of each model by metric, in sentences."""
+    """Number and kinds of failed answers per model by metric, as sentences."""
 
     by: Sequence[str] = ()
-    """Columns of slices."""
+    """Columns of groups."""
 
     unit: str = "items"
-    """What is counted: items, or answers if items have several forms."""
+    """Unit of observation: items, or answers if items have several forms."""
 
     runs: "RunResults | None" = None
-    """The runs, where they are of a study."""
+    """The runs, if the results are runs of a study."""
 
     @cached_property
     def rows(self) -> pd.DataFrame:
         """One row per model, item, form and metric.
 
-        The columns are those of `Results.frame`, repeats averaged, and the numbers of item (_unit),
-        of item and form (_pair) and of the cluster (_cluster).
+        The columns are those of `Results.frame` after averaging repeats, and the codes of the item
+        (_unit), of item and form (_pair) and of the cluster (_cluster).
         """
         return self.read_rows()
 
     @cached_property
     def _common(self) -> dict[tuple[str, str], _Numbers]:
-        """Places in `rows` of the scores of a metric and model on the items of all models."""
+        """Positions in `rows` of the scores by metric and model on the items of all models."""
         places = np.flatnonzero(self.rows["score"].notna())
         scored = self.rows[["metric", "model", "_pair"]].iloc[places]
         n_models = scored.groupby(["metric", "_pair"], observed=True)["model"].transform("size")
@@ -146,11 +146,11 @@ class ComparedResults:
         return {(str(key[0]), str(key[1])): common[at] for key, at in groups.items()}
 
     def failures(self) -> list[str]:
-        """Name the comparisons of which `fail_if` holds.
+        """List the comparisons for which the condition of `fail_if` is met.
 
         Returns:
-            A sentence each. Tests are one-sided, after Holm's correction, at half of 1 less the
-            level: of two models, worse is an interval that lies beyond the margin.
+            One sentence per comparison. Tests are one-sided, after Holm's correction, at half of 1
+            minus the confidence level: for two models, the interval is then beyond the margin.
         """
         fail_if, alpha = self.settings.fail_if, 1.0 - self.table.confidence
         if fail_if is None:
@@ -174,10 +174,10 @@ class ComparedResults:
             metric: The metric.
 
         Yields:
-            For each pair of `differences`, up to ten, or those with a baseline, one frame, losses
-            first: change ("lost" or "gained"),
-            model, reference, task, item, form, question, references, reference_score, model_score,
-            reference_answer, model_answer.
+            One frame per pair of `differences` if there are at most ten pairs or a baseline. Its
+            rows begin with losses; its columns are change ("lost" or "gained"), model, reference,
+            task, item, form, question, references, reference_score, model_score,
+            reference_answer and model_answer.
         """
         pairs = self.metrics[metric].differences
         if len(pairs) > _MOST_PAIRS and self.settings.baseline is None:
@@ -187,12 +187,12 @@ class ComparedResults:
             yield _changed(both, is_lower_better=metric in self.settings.lower_is_better)
 
     def paired(self, metric: str, model: str, reference: str) -> pd.DataFrame:
-        """Put the scores of two models side by side.
+        """Join the scores of two models by item.
 
         Args:
             metric: The metric.
             model: The model.
-            reference: What it is held against.
+            reference: The model with which it is compared.
 
         Returns:
             The rows of the model on the items that all models have a score for, with the columns
@@ -214,27 +214,27 @@ def compare_results(
     *,
     has_answers: bool = True,
 ) -> ComparedResults:
-    """Compare all models whose results are given, on the items that all of them have a score for.
+    """Compare models on the items that all of them have a score for.
 
-    Repeats of an item, such as epochs, are averaged. An item asked in several forms is a pair in
-    each of them, and its forms stay together in every interval. A single model has its mean with an
-    interval, and no difference.
+    Repeats of an item, such as epochs, are averaged. An item in several forms is one pair per form,
+    and its forms are in the same cluster. For a single model the result is the mean with an
+    interval, without a difference.
 
     Args:
-        sources: Files or folders of results of any tool, frames, rows, as `read_results` takes
-            them, such as a mapping of names of models to frames; or what `read_results` gave.
-        columns: What is where in files that do not say it, and the clusters.
-        settings: Baseline, margin and the like.
-        table: Slices (`by`, `separator`), test and level.
-        has_answers: Whether the answers are read, as for `read_results`; those of runs always are.
+        sources: Sources of `read_results` (files or folders of results of any tool, frames, rows,
+            or a mapping of names of models to frames), or the results that it returns.
+        columns: Names of columns without standard names, and the clusters.
+        settings: Baseline, margin and other options of the comparison.
+        table: Groups (`by`, `separator`), test and confidence level.
+        has_answers: Whether to read answers, as for `read_results`; for runs they are always read.
 
     Returns:
-        A comparison for each metric that all models have.
+        One comparison per metric that all models have.
 
     Raises:
         DataError: If the models share no metric or no item, or there are answers without scores and
             no rule.
-        ValueError: For what `compare_models` refuses, or for an option that compares models where
+        ValueError: If `compare_models` rejects the scores, or an option requires several models and
             there is one.
     """
     columns, settings, table = (
@@ -244,7 +244,7 @@ def compare_results(
     if isinstance(sources, Results):
         return _by_rows(sources, None, columns, settings, table)
     if folders := _run_folders(sources):
-        # What runs need of the engine is loaded for them alone.
+        # The engine is imported only for runs.
         from surface_consistency.engine.compare.runs import read_runs
 
         if isinstance(sources, Mapping):
@@ -339,12 +339,12 @@ def _by_rows(
     known = directions_of(frame, results.higher_is_better)
     settings, of_directions = _with_directions(settings, metrics, known)
     notes += of_directions
-    frame = _with_own_names(frame, columns, (*by, *columns.cluster))
+    frame = _with_file_names(frame, columns, (*by, *columns.cluster))
     refuse_nested(by, results.nested)
     frame = split_labels(frame, by, table.separator)
     failed = _failures(frame, is_wrong=settings.missing == "wrong")
     if settings.missing == "wrong":
-        frame = _with_wrong(frame, settings.lower_is_better)
+        frame = _with_missing_filled(frame, settings.lower_is_better)
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     frame = frame.assign(**{name: _labels_of_items(frame, name) for name in by})
     whole = columns if runs is None else ResultColumns(cluster=(runs.cluster,))
@@ -364,7 +364,7 @@ def _by_rows(
         metric = str(name)
         comparisons[metric] = _compared(part, by, settings, table, clusters.names)
         missing += _missing_items(metric, comparisons[metric], unit)
-        notes += _left_out(part)
+        notes += _incomplete(part)
         notes += _label_notes(
             clusters.labels, comparisons[metric], partial(_by_column, part, settings, table),
             metric, table.confidence,
@@ -376,7 +376,7 @@ def _by_rows(
         raise DataError(
             f"`missing=raise`: {reason.partition(';')[0]}; add the scores, or choose drop or wrong"
         )
-    # Failed answers are counted by kind, so that here only blank ones are.
+    # Failed answers are counted by kind elsewhere, so only blank answers are counted here.
     answers = frame[frame["metric"] == frame["metric"].iat[0]]
     is_failed = answers["error"].notna()
     if is_failed.any():
@@ -407,7 +407,7 @@ def _by_rows(
 
 
 def _run_folders(sources: object) -> list[Path]:
-    """List the run folders that are given; none where something else is."""
+    """List the run folders among sources; empty if any source is not a run folder."""
     paths = [sources] if isinstance(sources, str | os.PathLike) else sources
     paths = list(paths.values()) if isinstance(paths, Mapping) else paths
     if not isinstance(paths, list | tuple):
@@ -420,12 +420,12 @@ def _run_folders(sources: object) -> list[Path]:
     return folders if all((path / "manifest.json").is_file() for path in folders) else []
 
 
-def _with_own_names(
+def _with_file_names(
     frame: pd.DataFrame, columns: ResultColumns, names: Sequence[str]
 ) -> pd.DataFrame:
-    """Add columns by the names that they have in the file, where the reader took them for a role.
+    """Add columns under their names in the file if the reader renamed them to a role.
 
-    A column such as "prompt", which is read as the question, can make groups too.
+    A column such as "prompt", which is read as the question, can then also be a group.
     """
     added = {}
     for name in names:
@@ -436,23 +436,23 @@ def _with_own_names(
 
 
 def _is_role(role: str, name: str, usual: Sequence[str], columns: ResultColumns) -> bool:
-    """Tell whether a column of a file is read for a role, as named or by a usual name."""
+    """Return whether a column of a file is read for a role, by its given or a standard name."""
     given = getattr(columns, role)
     named = (given,) if isinstance(given, str) else given or usual
     return name in named
 
 
 def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
-    """Refuse options that do not go together."""
+    """Raise an error for incompatible options."""
     settings.check()
     if len(settings.scale) not in (0, 2):
-        raise ValueError(f"`scale` takes the least and the largest score; got {settings.scale}")
+        raise ValueError(f"`scale` requires the minimum and maximum score; got {settings.scale}")
     if settings.fail_if == "maybe-worse" and settings.margin is None:
-        raise ValueError("`fail_if=maybe-worse` needs `margin`: within what is a model no worse?")
+        raise ValueError("`fail_if=maybe-worse` requires `margin`, the non-inferiority margin")
 
 
 def _check_size(n_metrics: int, n_models: int, n_groups: int) -> None:
-    """Refuse more metrics, models and groups than can be compared."""
+    """Raise an error if there are too many metrics, models and groups."""
     if n_metrics * (n_models + n_groups + 10) > _MOST_RESULTS and n_metrics > 1:
         raise DataError(
             f"{n_metrics:,} metrics of {n_models:,} models and {n_groups:,} tasks and groups: "
@@ -464,7 +464,7 @@ def _check_size(n_metrics: int, n_models: int, n_groups: int) -> None:
 def _check_models(
     models: Sequence[str], settings: ComparisonSettings, table: TableSettings
 ) -> None:
-    """Refuse options that do not go with the number of models."""
+    """Raise an error for options that do not match the number of models."""
     if len(models) < 2:
         options = {
             "fail_if": settings.fail_if, "baseline": settings.baseline, "margin": settings.margin,
@@ -473,13 +473,13 @@ def _check_models(
         given = [f"`{name}`" for name, value in options.items() if value is not None]
         if given:
             raise ValueError(
-                f"{', '.join(given)} compares models, but all results are of one model, "
-                f"{shown(models[0])}; give results of another model, name the column of models by "
+                f"{', '.join(given)} requires several models, but all results are of one model, "
+                f"{shown(models[0])}; pass results of another model, name the column of models by "
                 f"`model` or the files by `names`, or omit {', '.join(given)}"
             )
     elif settings.fail_if and len(models) > 2 and settings.baseline is None:
         raise ValueError(
-            f"`fail_if` {settings.fail_if} needs `baseline` where there are more than two models: "
+            f"`fail_if` {settings.fail_if} requires `baseline` if there are more than two models: "
             f"{first_names(models)}"
         )
 
@@ -494,8 +494,8 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     if not _varies(scored["metric"]) and not _varies(frame["metric"]):
         return frame
     n_models = frame["model"].nunique()
-    held = scored.groupby("metric", sort=False, observed=True)["model"].nunique()
-    common = [str(name) for name in held.index[held == n_models]]
+    n_scored = scored.groupby("metric", sort=False, observed=True)["model"].nunique()
+    common = [str(name) for name in n_scored.index[n_scored == n_models]]
     if not common:
         by_model = scored.groupby("model", sort=False, observed=True)["metric"].unique()
         own = [
@@ -504,19 +504,19 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
         ]
         listed = "; ".join(own[:3]) + (f" and {len(own) - 3:,} more models" if own[3:] else "")
         raise DataError(
-            f"the models have no metric in common ({listed}); leave a model out, or judge the "
-            f"answers of all by `rule`{reasons}"
+            f"the models have no metric in common ({listed}); omit a model, or score the answers "
+            f"of all models by `rule`{reasons}"
         )
-    alone = [str(name) for name in held.index if name not in common]
+    alone = [str(name) for name in n_scored.index if name not in common]
     if alone:
-        notes.append(f"not all models have scores of {first_names(alone)}, which is left out")
-    return frame[frame["metric"].isin(common)] if len(held) > len(common) else frame
+        notes.append(f"not all models have scores of {first_names(alone)}, which is excluded")
+    return frame[frame["metric"].isin(common)] if len(n_scored) > len(common) else frame
 
 
 def _with_directions(
     settings: ComparisonSettings, metrics: Sequence[str], directions: Mapping[str, bool]
 ) -> tuple[ComparisonSettings, list[str]]:
-    """Name the metrics of which lower scores are better: the user's, or by the files or names."""
+    """Set the metrics with better lower scores, from the user, the files or their names."""
     given, lower, notes = {*settings.lower_is_better}, list[str](), list[str]()
     # With the filter of lm-evaluation-harness, and without.
     both = {name: (name, name.partition(",")[0]) for name in metrics}
@@ -526,15 +526,15 @@ def _with_directions(
             f"{first_names(metrics)}, or `none`"
         )
     for name in metrics:
-        told = [directions[one] for one in both[name] if one in directions]
-        is_lower = not told[0] if told else direction(name) != "higher"
+        stated = [directions[one] for one in both[name] if one in directions]
+        is_lower = not stated[0] if stated else direction(name) != "higher"
         is_named = not given.isdisjoint(both[name])
         if is_named or (is_lower and "none" not in given):
             lower.append(name)
         if is_lower and not is_named and "none" not in given:
             notes.append(
-                f"lower scores of {name} are better, by {'the files' if told else 'its name'}; if "
-                "not, give `lower_is_better` the metrics of which they are, or `none`"
+                f"lower scores of {name} are better, by {'the files' if stated else 'its name'}; "
+                "if not, list the metrics with better lower scores by `lower_is_better`, or `none`"
             )
     return settings.model_copy(update={"lower_is_better": tuple(lower)}), notes
 
@@ -557,42 +557,42 @@ def _failures(frame: pd.DataFrame, *, is_wrong: bool) -> dict[str, tuple[str, ..
     return {metric: tuple(named) for metric, named in sentences.items()}
 
 
-def _with_wrong(frame: pd.DataFrame, lower_is_better: Sequence[str]) -> pd.DataFrame:
-    """Score what is missing as wrong, which is 1 if lower scores are better."""
+def _with_missing_filled(frame: pd.DataFrame, lower_is_better: Sequence[str]) -> pd.DataFrame:
+    """Score missing answers as incorrect: 0, or 1 if lower scores are better."""
     scores = frame["score"]
     if not scores.dropna().between(0, 1).all():
         raise DataError(
-            "`missing=wrong` is for verdicts and shares, but there are scores outside 0 to 1; "
-            "leave it out, and items without a score are left out for all models"
+            "`missing=wrong` requires scores from 0 to 1, but there are others; omit it to exclude "
+            "items without a score for all models"
         )
     return frame.assign(score=scores.fillna(frame["metric"].isin(lower_is_better).astype(float)))
 
 
 def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
-    """Take the labels of an item from any row that has some; refuse items that have several."""
-    told = frame[name].map(lambda cell: "; ".join(sorted(label_list(cell))) or None)
-    first = frame.assign(_told=told)[told.notna()].drop_duplicates("_pair").set_index("_pair")
+    """Fill the labels of an item from its other rows; raise an error if rows differ."""
+    labels = frame[name].map(lambda cell: "; ".join(sorted(label_list(cell))) or None)
+    first = frame.assign(_labels=labels)[labels.notna()].drop_duplicates("_pair").set_index("_pair")
     known = first.reindex(frame["_pair"]).set_index(frame.index)
-    moved = told.notna() & (told != known["_told"])
+    moved = labels.notna() & (labels != known["_labels"])
     if moved.any():
         one, other = known[moved].iloc[0], frame[moved].iloc[0]
         raise DataError(
-            f"`by` {name}: item {shown(other['item'])} is {shown(one['_told'])} in a row of "
-            f"{shown(one['model'])} and {shown(told[moved].iloc[0])} in one of "
-            f"{shown(other['model'])}; name a column that says the same of an item in all rows"
+            f"`by` {name}: item {shown(other['item'])} is {shown(one['_labels'])} in a row of "
+            f"{shown(one['model'])} and {shown(labels[moved].iloc[0])} in a row of "
+            f"{shown(other['model'])}; name a column with one value per item"
         )
-    return frame[name].mask(told.isna() & known["_told"].notna(), known[name])
+    return frame[name].mask(labels.isna() & known["_labels"].notna(), known[name])
 
 
 def _of_rows(numbers: _Numbers, frame: pd.DataFrame) -> _Numbers:
-    """Take the numbers of the rows that are left, without gaps."""
+    """Return the codes of the remaining rows, without gaps."""
     if len(frame) == len(numbers):
         return numbers
     return pd.factorize(numbers[frame.index])[0].astype(np.int64)
 
 
 def _numbered(frame: pd.DataFrame, columns: Sequence[str]) -> _Numbers:
-    """Number the rows by what stands in some columns."""
+    """Return codes of the rows by their values in some columns."""
     codes = np.zeros(len(frame), dtype=np.int64)
     for column in columns:
         if _varies(frame[column]):
@@ -602,35 +602,35 @@ def _numbered(frame: pd.DataFrame, columns: Sequence[str]) -> _Numbers:
 
 
 def _varies(column: pd.Series) -> bool:
-    """Tell whether a column holds several values."""
+    """Return whether a column has several values."""
     return bool((column != column.iat[0]).any())
 
 
 def find_clusters(
     frame: pd.DataFrame, results: Results, columns: ResultColumns
 ) -> tuple[ClusterChoice, _Numbers]:
-    """Choose the clusters, and report why.
+    """Choose the clusters, with the reason.
 
     Args:
-        frame: Rows of the results, each with the number of its item, `_unit`, and of its item and
-            form, `_pair`.
+        frame: Rows of the results, with the code of the item, `_unit`, and of item and form,
+            `_pair`.
         results: The results.
-        columns: Names the clusters if `cluster` does; else `found_cluster` chooses among
+        columns: `cluster` names the clusters; if it is empty, `found_cluster` chooses among
             `results.clusters`.
 
     Returns:
-        The clusters, and the number of the cluster of each row.
+        The clusters, and the code of the cluster of each row.
 
     Raises:
-        ColumnNotFoundError: If a named column is not there.
-        DataError: If it is empty, or says two things of one item.
+        ColumnNotFoundError: If a named column is not found.
+        DataError: If a cell of it is empty, or an item has several values.
     """
     if columns.cluster:
         named = tuple(columns.cluster)
         return ClusterChoice(named, f"{' and '.join(named)}, as named"), _named_codes(frame, named)
     note = ITEMS_ALONE
     if _varies(frame["form"]):
-        note = "items, each in all its forms"
+        note = "items, each with all its forms"
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
     items, tasks = frame["_unit"].to_numpy(), _numbered(frame, ("task",))
@@ -644,9 +644,9 @@ def _label_notes(
     metric: str,
     confidence: float,
 ) -> Iterator[str]:
-    """Report columns that label the items, and a conclusion that clusters of theirs would change.
+    """Report columns that label the items, and whether clustering by them changes a conclusion.
 
-    `compare` compares with the clusters of a column.
+    `compare` returns the comparison clustered by a column.
     """
     before = result.differences
     for name, n in labels.items():
@@ -671,14 +671,14 @@ def _label_notes(
 
 
 def _of_items(items: _Numbers, codes: _Numbers) -> _Numbers:
-    """Return the cluster of each item, of the last row that has it."""
+    """Return the cluster of each item, from its last row."""
     of_item = np.zeros(int(items.max()) + 1, dtype=np.int64)
     of_item[items] = codes
     return of_item
 
 
 def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
-    """Number the clusters that the user names, which must be the same for all models."""
+    """Return codes of the named clusters, which must be the same for all models."""
     for name in names:
         if name not in frame:
             raise ColumnNotFoundError(
@@ -695,15 +695,15 @@ def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
     if moved.any():
         row = frame[moved].iloc[0]
         raise DataError(
-            f"`cluster` {' '.join(names)}: item {shown(row['item'])} lies in one cluster for "
+            f"`cluster` {' '.join(names)}: item {shown(row['item'])} is in one cluster for "
             f"{shown(row['model'])} and in another for other models; name a column that is the "
-            "same for all"
+            "same for all models"
         )
     return codes
 
 
 def _without_repeats(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Average the repeats of an item; say how many of those that are averaged have no score."""
+    """Average the repeats of an item; note the number of repeats without a score."""
     if not _varies(frame["repeat"]):
         return frame
     key = ["model", "_pair", "metric"]
@@ -712,8 +712,8 @@ def _without_repeats(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     lost = (scores["size"] - scores["count"])[scores["count"] > 0].reset_index(name="n")
     lost = lost.groupby(["model", "metric"], as_index=False, observed=True).agg({"n": "sum"})
     notes += [
-        f"{model} has no score ({metric}) of {n:,} {'repeat' if n == 1 else 'repeats'}; such an "
-        "item has the mean of its others"
+        f"{model} has no score ({metric}) of {n:,} {'repeat' if n == 1 else 'repeats'}; the "
+        "mean of an item excludes missing repeats"
         for model, metric, n in lost[lost["n"] > 0].itertuples(index=False, name=None)
     ]
     means = scores["mean"].loc[pd.MultiIndex.from_frame(first[key])].to_numpy()
@@ -728,14 +728,14 @@ _NOISE: Final = ("model", "metric", *_COUNTS, *_RATE, *_PASS)
 
 
 def _repeats(frame: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
-    """Compute the test-retest flip rate and pass^k of each model; no row without repeats."""
+    """Compute the test-retest flip rate and pass^k of each model; empty without repeats."""
     scored = frame[frame["score"].notna()] if _varies(frame["repeat"]) else frame[:0]
     graded = scored.loc[~scored["score"].isin((0, 1)), "metric"].unique()
     scored = scored[~scored["metric"].isin(graded)]
     if scored.empty:
         return pd.DataFrame(columns=_NOISE)
     with warnings.catch_warnings():
-        # The cells of numbers that cannot be inferred are NaN.
+        # Numbers that cannot be inferred are NaN.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         table = repeats_by(
             scored.astype({"model": str, "metric": str}), by=["model", "metric"], prompt="_pair",
@@ -751,13 +751,13 @@ def _flips(
     comparisons: Mapping[str, ModelComparisonResult],
     intervals: Intervals,
 ) -> pd.DataFrame:
-    """Compute how often single repeats of two models differ, by the means of their repeats."""
+    """Compute the flip rate of single repeats of two models, from the means of their repeats."""
     parts: list[pd.DataFrame] = []
     n_pairs = sum(len(comparisons[metric].differences) for metric in repeats["metric"].unique())
     if n_pairs > _MOST_FLIPS:
         raise DataError(
-            f"{n_pairs:,} pairs of models with repeats; the maximum is {_MOST_FLIPS:,}: name the "
-            "model that all others are compared with by `baseline`"
+            f"{n_pairs:,} pairs of models with repeats; the maximum is {_MOST_FLIPS:,}; name a "
+            "reference model by `baseline`"
         )
     for metric in repeats["metric"].unique():
         scored = rows[(rows["metric"] == metric) & rows["score"].notna()]
@@ -784,11 +784,11 @@ def _compared(
     table: TableSettings,
     clusters: Sequence[str] = (),
 ) -> ModelComparisonResult:
-    """Compare the models by one metric; within the groups of a cluster, items are the clusters."""
+    """Compare the models by one metric; within groups of the clustering column, items cluster."""
     if _varies(rows["form"]) and "form" not in by:
         by = by if any(_is_form(rows, name) for name in by) else [*by, "form"]
     if has_tasks := _varies(rows["task"]):
-        by = [name for name in by if name != "task"]  # Tasks are groups in any case.
+        by = [name for name in by if name != "task"]  # Tasks are always groups.
     shares = rows["_pair"].duplicated().any()
     called = "" if shares else f"; items are called {_first_items(rows)}"
     compare = partial(
@@ -816,7 +816,7 @@ def _by_column(
 
 @contextmanager
 def _naming_metric(metric: str, called: str = "") -> Iterator[None]:
-    """Name the metric in what `compare_models` refuses."""
+    """Prefix the metric to errors of `compare_models`."""
     try:
         yield
     except ValueError as error:
@@ -836,7 +836,7 @@ def _options(settings: ComparisonSettings, table: TableSettings, metric: str) ->
 
 
 def _is_form(rows: pd.DataFrame, name: str) -> bool:
-    """Say whether a column has a label for each form, and none for two."""
+    """Return whether a column has exactly one distinct label per form."""
     labels = rows[name].map(label_list)
     if (labels.map(len) != 1).any():
         return False
@@ -844,7 +844,7 @@ def _is_form(rows: pd.DataFrame, name: str) -> bool:
 
 
 def _first_items(rows: pd.DataFrame) -> str:
-    """Name the first item of each model, of the first few."""
+    """List the first item of each of the first five models."""
     first = rows.drop_duplicates("model").head(5)
     named = zip(first["model"], first["item"], strict=True)
     listed = ", ".join(f"{shown(item, 30)} by {model[:30]}" for model, item in named)
@@ -864,19 +864,19 @@ def _missing_items(
         )
 
 
-def _left_out(rows: pd.DataFrame) -> Iterator[str]:
-    """Say which tasks and forms are not common to all models."""
+def _incomplete(rows: pd.DataFrame) -> Iterator[str]:
+    """Report tasks and forms that are not common to all models."""
     scored = rows[rows["score"].notna()]
     for column in ("task", "form"):
         if not _varies(rows[column]):
             continue
-        held = scored.groupby(column, sort=False, observed=True)["model"].nunique()
-        alone = held.index[held < scored["model"].nunique()]
+        n_scored = scored.groupby(column, sort=False, observed=True)["model"].nunique()
+        alone = n_scored.index[n_scored < scored["model"].nunique()]
         if len(alone):
             yield (
                 f"{column} {', '.join(map(shown, map(str, alone[:5])))} "
                 f"{'and others ' if len(alone) > 5 else ''}is not answered by every model and is "
-                "left out"
+                "excluded"
             )
 
 

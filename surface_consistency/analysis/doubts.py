@@ -1,4 +1,4 @@
-"""Doubts about scores that belong to a finding: constant scores, and missing answers."""
+"""Warnings about scores that a finding reports: constant scores and missing answers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -12,15 +12,15 @@ from surface_consistency.results.failures import COMMON, FEW, MANY
 from surface_consistency.results.logs import LEFT_OUT
 
 _REASONS: Final = ("error", "result", "reason", "explanation", "status")
-"""Columns that may say why an answer is incorrect."""
+"""Columns that may contain the reason for an incorrect answer."""
 
 
 def no_scores(frame: pd.DataFrame, notes: Iterable[str]) -> DataError:
-    """Make the error on results without any score.
+    """Return the error for results without any score.
 
     Args:
         frame: The rows, with a column `error`.
-        notes: Notes of the reader, some of which say why a metric has no scores.
+        notes: Notes of the reader, some of which give the reason for missing scores of a metric.
 
     Returns:
         The error.
@@ -32,8 +32,8 @@ def no_scores(frame: pd.DataFrame, notes: Iterable[str]) -> DataError:
     return DataError(
         "; ".join(
             [
-                "no row holds a score; name the column of scores by `score`, or score the answers "
-                "by `rule`, such as `rule=popqa`",
+                "no row contains a score; name the column of scores by `score`, or score the "
+                "answers by `rule`, such as `rule=popqa`",
                 *reasons,
             ]
         )
@@ -45,13 +45,13 @@ def constant_scores(
     unit: str,
     read_rows: Callable[[], pd.DataFrame] | None = None,
 ) -> Iterator[str]:
-    """Report models that answer nothing correctly, or all.
+    """Report models of which all scores are 0, and models that all have only scores of 1.
 
     Args:
         models: Name, accuracy and number of scores of each model.
-        unit: What a score is of, in the plural.
-        read_rows: Reads the rows with a column `model`, which may say why answers are incorrect;
-            None if there are none.
+        unit: Unit of observation in the plural, such as "items".
+        read_rows: Reads the rows with a column `model`, whose other columns may contain the reason
+            for incorrect answers; None without such rows.
 
     Yields:
         Sentences.
@@ -75,7 +75,7 @@ def constant_scores(
 
 
 def _common_reason(rows: pd.DataFrame, model: str) -> Iterator[str]:
-    """Report the text that most rows of a model share in a column that may say why."""
+    """Report a reason that more than half of the rows of a model have in common."""
     for column in _REASONS:
         texts = rows[column].dropna() if column in rows else pd.Series(dtype=object)
         counts = texts[texts.map(lambda text: isinstance(text, str))].value_counts()
@@ -87,7 +87,7 @@ def _common_reason(rows: pd.DataFrame, model: str) -> Iterator[str]:
 
 
 def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
-    """Report models of which many answers are empty, refused or unfinished, or the same text.
+    """Report models with many answers that are empty, refused, unfinished or the same text.
 
     Args:
         frame: One row per answer: model, prediction and error, as of `read_results`.
@@ -102,7 +102,7 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
     is_none = frame["error"].notna()
     is_none[~is_absent] |= np.array([not str(text).strip() for text in texts], dtype=bool)
     if is_absent.any():
-        # A task without any answer, such as a choice by probability, has none to be missing.
+        # A task without any answer, such as a choice by probability, has no missing answers.
         tasks = frame["task"] if "task" in frame else np.zeros(len(frame))
         has_answers = (~is_absent & ~is_none).groupby(tasks, observed=True).transform("any")
         is_none |= is_absent & has_answers
@@ -118,6 +118,6 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
     common = frame.groupby(["model", COMMON], observed=True, as_index=False).size()
     for name, text, n in common.itertuples(index=False, name=None):
         yield (
-            f"{n:,} answers of {name} are the same text, {shown(text)}, and none is correct; check "
-            "that it is an answer and not a failure."
+            f"{n:,} answers of {name} are the same text, {shown(text)}, and none is correct; "
+            "check that it is an answer and not a failure."
         )

@@ -1,9 +1,9 @@
-"""Large flat tables: sums over clusters straight from Parquet files, without a frame of their rows.
+"""Sum the scores of large flat Parquet files over clusters, without a frame of their rows.
 
-Only columns that are needed are read. Files that list their items in ascending order are read side
-by side, a few rows at a time; others are matched as a whole. Whatever is not plain (repeats, forms,
-several tasks or metrics, other questions under one name, missing ids) is left to `read_results`,
-which also has all messages.
+Only required columns are read. Files that list their items in ascending order are read in parallel,
+a few rows at a time; other files are matched in memory. Tables with repeats, forms, several tasks
+or metrics, different questions of one item or missing ids are read by `read_results`, which also
+raises all errors.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,19 +50,19 @@ class FlatTotals(NamedTuple):
     """Sums over the items that all models have a score for."""
     metric: str
     n_missing: _Numbers
-    """Items that each model has no score of."""
+    """Number of items without a score, by model."""
     n_items_of_any: int
     cluster: ClusterChoice
-    """Column of the clusters."""
+    """Choice of the clustering column."""
     labels: Mapping[str, ScoreTotals]
     """Sums by each column of `cluster.labels`."""
     n_clusters_of_any: int
-    """Clusters of the items that any model has a row for."""
+    """Number of clusters of the items that any model has a row for."""
     is_same_questions: bool
 
 
 class _NotFlat(Exception):
-    """The tables are not plain."""
+    """The tables cannot be summed and must be read by rows."""
 
 
 class _Unordered(Exception):
@@ -70,7 +70,7 @@ class _Unordered(Exception):
 
 
 class _Columns(NamedTuple):
-    """Columns that are read of each table."""
+    """Columns that are read from each table."""
 
     item: str
     score: str
@@ -80,7 +80,7 @@ class _Columns(NamedTuple):
     prediction: str | None
 
     def names(self) -> list[str]:
-        """List them, each once."""
+        """List the distinct names."""
         all_ = (self.item, self.score, self.model, *self.texts, *self.groups, self.prediction)
         return list(dict.fromkeys(filter(None, all_)))
 
@@ -92,11 +92,11 @@ def flat_totals(
 
     Args:
         inputs: The files, one per model.
-        given: What the user says of their columns.
+        given: Columns that the user names.
         has_cells: Whether paired tables of clusters are needed.
 
     Returns:
-        The sums; None if something is not plain, so that rows must be read.
+        The sums; None if the tables must be read by rows.
     """
     import pyarrow as pa
 
@@ -124,12 +124,12 @@ def flat_totals(
 
 
 def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns:
-    """Find the columns of a table that is plain."""
+    """Find the columns of a table that can be summed."""
     names = schema.names
     if len({*names}) < len(names) or DIRECTIONS & {*names} or layout_of(names) is not None:
         raise _NotFlat
     if any(find_column(name, names) for name in ("finish_reason", "prompt_hash")):
-        raise _NotFlat  # The reader of rows understands them.
+        raise _NotFlat  # Only the reader of rows supports these columns.
     columns = table_columns(names, given, source)
     roles = columns.roles
     if len(columns.items) > 1 or not {*roles} <= _READ or roles.get("score") in columns.items:
@@ -160,14 +160,14 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
 
 
 def _is_id(kind: "pa.DataType") -> bool:
-    """Tell whether a column holds whole numbers or texts."""
+    """Return whether a column contains integers or texts."""
     import pyarrow as pa
 
     return pa.types.is_integer(kind) or _is_text(kind)
 
 
 def _is_text(kind: "pa.DataType") -> bool:
-    """Tell whether a column holds texts."""
+    """Return whether a column contains texts."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
@@ -177,13 +177,13 @@ class _Sums(NamedTuple):
     """Sums of a part of the items by one column of clusters."""
 
     totals: ScoreTotals | None
-    """Those of the items that all models have a score for."""
+    """Sums over the items that all models have a score for."""
     rows: _Numbers
     """Number of the cluster of each row of `totals`."""
     names: "pa.Array"
     """Names of the clusters, by number."""
     sizes: _Numbers
-    """Items of each that any model has a row for."""
+    """Number of items of each cluster that any model has a row for."""
 
 
 class _Summing:
@@ -206,7 +206,7 @@ class _Summing:
         self._reset()
 
     def _reset(self) -> None:
-        """Forget the parts so far."""
+        """Discard the sums of earlier parts."""
         self._named: dict[int, str] = {}
         self._sums: dict[str, list[_Sums]] = {name: [] for name in self.columns.groups}
         self._n_missing = np.zeros(len(self._inputs), dtype=np.int64)
@@ -215,7 +215,7 @@ class _Summing:
         self._n_blank, self._n_null = np.zeros((2, len(self._inputs)))
 
     def windows(self) -> "Iterator[list[pa.Table]]":
-        """Yield parts of the files that hold the same range of items.
+        """Yield parts of the files with the same range of items.
 
         Raises:
             _Unordered: If items are not in strictly ascending order.
@@ -268,7 +268,7 @@ class _Summing:
         )
 
     def _add(self, tables: "list[pa.Table]", *, is_ordered: bool) -> None:
-        """Sum a part; ordered items are distinct."""
+        """Add the sums of a part; items of ordered parts are distinct."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -322,7 +322,7 @@ class _Summing:
             sums.append(_Sums(totals, rows, names, np.bincount(numbers, minlength=len(names))))
 
     def _check(self, table: "pa.Table", place: int) -> None:
-        """Refuse a part with missing or blank labels, or a second model."""
+        """Raise an error if a part has missing or blank labels, or a second model."""
         import pyarrow.compute as pc
 
         for name in filter(None, (self.columns.item, *self.columns.groups)):
@@ -348,7 +348,7 @@ class _Summing:
 
 
 def _has_common_answer(answers: "pa.ChunkedArray", scores: "pa.ChunkedArray") -> bool:
-    """Search a sample for a text that is often the answer and never correct."""
+    """Return whether a sample has a text that is often the answer and never correct."""
     rows = np.arange(0, len(answers), 1 + len(answers) // _SAMPLE)
     texts = answers.take(rows).to_pandas()
     counts = texts.value_counts()
@@ -367,7 +367,7 @@ class _Reader:
         self.last: Any = None
 
     def fill(self) -> bool:
-        """Read on if no row is left; tell whether there are rows."""
+        """Read the next rows if all were taken; return whether there are rows."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -400,7 +400,7 @@ class _Reader:
 
 
 def _codes(ids: "list[pa.ChunkedArray]") -> tuple[list[_Numbers], int]:
-    """Number the items of all tables, of which each has an item once."""
+    """Number the items of all tables; each table must list an item once."""
     import pyarrow as pa
 
     joined = pa.chunked_array([chunk for one in ids for chunk in one.chunks], type=ids[0].type)
@@ -428,7 +428,7 @@ def _codes(ids: "list[pa.ChunkedArray]") -> tuple[list[_Numbers], int]:
 def _cluster_numbers(
     columns: "list[pa.ChunkedArray]", codes: Sequence[_Numbers], n_items: int
 ) -> "tuple[_Numbers, pa.Array]":
-    """Number the cluster of each item, which must be the same in all tables."""
+    """Number the cluster of each item, which must be identical in all tables."""
     import pyarrow as pa
 
     if not codes:
@@ -448,7 +448,7 @@ def _cluster_numbers(
 
 
 def _joined(sums: Sequence[_Sums], *, is_item: bool) -> tuple[ScoreTotals, _Numbers]:
-    """Join the sums of all parts; return them, and the items of each cluster of any model."""
+    """Join the sums of all parts; return them and the number of items of each cluster."""
     import pyarrow as pa
 
     totals = [one.totals for one in sums if one.totals is not None]

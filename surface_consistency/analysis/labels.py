@@ -1,4 +1,4 @@
-"""Labels of groups in the cells of a table, of which one cell may have several."""
+"""Read the labels of groups in a table, in which a cell may have several labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -21,14 +21,14 @@ def split_labels(
     Args:
         frame: The outcomes frame.
         columns: Columns of labels.
-        separator: What parts the labels of a cell, such as ";"; None where a cell is one label.
+        separator: Separator of the labels of a cell, such as ";"; None if a cell is one label.
 
     Returns:
         The frame with lists of labels, or None for empty cells without a separator.
 
     Raises:
-        ColumnNotFoundError: If a column is not there; the message lists those seen.
-        DataError: If a cell holds what makes no group; names column and cell.
+        ColumnNotFoundError: If a column is not in the frame; the message lists its columns.
+        DataError: If a cell is not a label of a group; the message names column and cell.
         ValueError: If a separator is given without columns.
     """
     if separator is not None and not columns:
@@ -49,7 +49,7 @@ def check_labels(column: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return a column of labels, or of lists of labels.
 
     Raises:
-        DataError: If a cell contains an object or a list of lists; names column and cell.
+        DataError: If a cell contains an object or a list of lists; the message names both.
     """
     cells = column if column.dtype == object else ()
     for label in chain.from_iterable(one if is_list(one) else [one] for one in cells):
@@ -63,7 +63,7 @@ def check_labels(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def note_several_labels(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
-    """Report columns of which a row has several labels, and is in several groups; check them."""
+    """Check the columns, and report those with several labels in a row."""
     for name in columns:
         check_labels(frame[name])
         cells = frame[name] if frame[name].dtype == object else ()
@@ -76,7 +76,7 @@ def note_several_labels(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator
 
 
 def _labels(value: object, separator: str | None) -> object:
-    """Return the labels of a cell; an empty one has none."""
+    """Return the labels of a cell; an empty cell has no label."""
     if not isinstance(value, str):
         return value
     if separator is None:
@@ -88,7 +88,7 @@ def label_list(value: object) -> list[str]:
     """Read the labels of a cell.
 
     Args:
-        value: The cell: a label, several, or what stands for none.
+        value: The cell: a label, several labels, or a missing value.
 
     Returns:
         The labels as text.

@@ -1,4 +1,4 @@
-"""Functions of a frame that return a `Result`: one question each, with clustered intervals."""
+"""Functions of a frame that return a `Result`: estimates with cluster-robust intervals."""
 
 import math
 import warnings
@@ -43,11 +43,11 @@ from surface_consistency.tables.numbers import claim_records
 from surface_consistency.tables.table import interval_column
 
 Missing = Literal["drop", "raise", "wrong"]
-"""What a missing score does: its row is excluded, it raises an error, or it counts as incorrect."""
+"""Handling of missing scores: exclude the row, raise an error, or count it as incorrect."""
 
 _MOST: Final = 3
+"""Maximum number of rows with separate sentences."""
 _PLACE: Final = "row of the table"
-"""Maximum number of rows that have sentences of their own."""
 
 OUTCOMES: Final = ("first_correct", "second_correct")
 """Columns of scores of an outcomes frame."""
@@ -56,22 +56,22 @@ _UNITS: Final = {"rate": "%", "difference": "points", "number": "", "decimal": "
 
 
 class _Estimate(NamedTuple):
-    """An estimate: its column, its heading and what a sentence calls it."""
+    """An estimate: its column, its heading and its description in sentences."""
 
     name: str
     title: str
-    said: str = ""
-    """Quantity of its sentence, with {} for the row; no sentence if empty."""
+    quantity: str = ""
+    """Quantity in its sentence, with {} for the row; without a sentence if empty."""
     kind: Literal["rate", "difference", "number", "decimal"] = "rate"
     ends: tuple[str, str] | None = None
     """The two conditions of a difference, the second minus the first."""
     cells: tuple[str, ...] = ()
-    """Counts whose sum is its denominator; all rows by default."""
+    """Columns of counts whose sum is the denominator; all rows by default."""
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the warnings of metrics that sentences repeat: excluded rows, undefined numbers."""
+    """Suppress warnings that sentences repeat: excluded rows and undefined numbers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -92,22 +92,23 @@ def accuracy(
     confidence: float = 0.95,
     missing: Missing = "drop",
 ) -> Result:
-    """Compute the mean score of one model, or of each of several, with a confidence interval.
+    """Compute the mean score of each model, with a cluster-robust confidence interval.
 
     Args:
         df: One row per answer: a DataFrame, a `datasets.Dataset`, polars or Arrow table, a list of
             dictionaries, or a file of results of any tool.
         score: Column of scores: 0 or 1, or graded.
-        item: Column of items; usual names such as "id" or "fact" by default, if the frame has one.
-        form: Column of the form in which an item is asked, if there are several; as `item`.
-        cluster: Column of dependent rows, such as the article; None for the finest column of
-            a context that items share, such as article, or else the item.
-        by: Columns of groups, one row of the result each.
-        model: Column of models; several models are reported in one row each.
-        repeat: Column that numbers repeated answers to the same prompt, such as the run. They are
-            averaged first, and the test-retest flip rate and pass^k are reported.
+        item: Column of items; by default a standard name such as "id" or "fact", if there is one.
+        form: Column of the form of an item, such as its wording; a standard name by default.
+        cluster: Column of dependent rows, such as the article; None uses the finest column of a
+            shared context, such as the article, or else the item.
+        by: Columns of groups. The result has one row per group.
+        model: Column of models. The result has one row per model.
+        repeat: Column that numbers repeated answers to the same prompt, such as the run. Repeats
+            are averaged first, and the test-retest flip rate and pass^k are reported.
         confidence: Confidence level, in (0, 1).
-        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+        missing: Handling of missing scores: "drop" excludes the row, "raise" raises an error,
+            "wrong" counts the answer as incorrect.
 
     Returns:
         The result; `to_frame()` has accuracy (the mean of graded scores), accuracy_low,
@@ -115,8 +116,8 @@ def accuracy(
 
     Raises:
         ColumnNotFoundError: If a column is not in the frame.
-        DataError: If an item and form has several rows per model and `repeat` is None, or an id
-            is missing or of mixed type.
+        DataError: If an item and form have several rows per model and `repeat` is None, or an id is
+            missing or of mixed type.
         TypeError: If `df` cannot be read as a frame.
         ValueError: If the frame is empty or an option is out of range.
 
@@ -180,14 +181,15 @@ def consistency(
         item: Column of items.
         form: Column of forms: a wording, a name, a language, a prompt.
         score: Column of scores, 0 or 1.
-        cluster: Column of dependent items, such as the article; None for the finest column of
-            a context that items share, such as article, or else the item.
-        by: Columns of groups, one row of the result each.
-        model: Column of models; several models are reported in one row each.
+        cluster: Column of dependent items, such as the article; None uses the finest column of a
+            shared context, such as the article, or else the item.
+        by: Columns of groups. The result has one row per group.
+        model: Column of models. The result has one row per model.
         repeat: Column that numbers repeated answers to the same prompt. Two forms are then compared
-            by two answers drawn independently, and repeats by their test-retest flip rate.
+            by two independently drawn answers, and the test-retest flip rate is reported.
         confidence: Confidence level, in (0, 1).
-        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+        missing: Handling of missing scores: "drop" excludes the row, "raise" raises an error,
+            "wrong" counts the answer as incorrect.
 
     Returns:
         The result; `to_frame()` has consistency, all_correct and accuracy with bounds, n (items)
@@ -202,7 +204,7 @@ def consistency(
     Notes:
         Consistency is the unbiased probability that two forms of an item, drawn without
         replacement, agree; with two forms it is `metrics.consistency(first, second)`. all_correct
-        falls as forms are added; compare it between sets of equally many forms only.
+        decreases with the number of forms; compare it only between equal numbers of forms.
 
     References:
         RedirectQA, arXiv 2604.21882, section 3.2; SLAQ, arXiv 2510.11218, eq. 3.
@@ -266,29 +268,30 @@ def paired(
     """Compare two conditions of the same items, such as two names or two prompts.
 
     Args:
-        df: One row per pair, as for `accuracy`; an outcomes frame needs no further names.
+        df: One row per pair, as for `accuracy`. For an outcomes frame the defaults are sufficient.
         first: Column of scores under the first condition: 0 or 1, or graded.
         second: Column of scores under the second condition.
-        cluster: Column of dependent pairs, such as the fact; None for the finest column of
-            a context that items share, such as article, or else the item.
-        by: Columns of groups, one row of the result each; a cell may be a list of labels. Outcomes
-            of several values of the facet of their study, such as the question templates of
-            RedirectQA, have a row per value.
+        cluster: Column of dependent pairs, such as the fact; None uses the finest column of a
+            shared context, such as the article, or else the item.
+        by: Columns of groups, one row per group; a cell may be a list of labels. Outcomes
+            with several values of the facet of their study, such as the question templates of
+            RedirectQA, have one row per value.
         item: Column of items; the default is used only if the frame has it.
         pair: Column of pair ids, unique per model; the default is used only if the frame has it.
-        model: Column of models; several models are reported in one row each.
+        model: Column of models. The result has one row per model.
         repeat: Column that numbers repeated answers to the same pair. Flip rate and consistency are
             then those of two answers drawn independently, one per condition.
-        test: Test of equal accuracy; "auto" is the t over clusters of the interval. The tests of
-            `metrics.paired_by` are available by name for 0/1 scores.
+        test: Test of equal accuracy; "auto" is the t-test over clusters that matches the interval.
+            For 0/1 scores the tests of `metrics.paired_by` are also available by name.
         confidence: Confidence level, in (0, 1).
-        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+        missing: Handling of missing scores: "drop" excludes the row, "raise" raises an error,
+            "wrong" counts the answer as incorrect.
 
     Returns:
         The result; `to_frame()` has accuracy_difference (second minus first), consistency given
         the first correct and incorrect, flip_rate, consistency, both accuracies, p_value or, for
-        several rows, p_value_holm, n (pairs) and n_clusters. Graded scores have the difference and
-        both means only.
+        several rows, p_value_holm, n (pairs) and n_clusters. Graded scores have only the difference
+        and both means.
 
     Raises:
         ColumnNotFoundError: If a column is not in the frame.
@@ -314,8 +317,8 @@ def paired(
     frame = to_frame(df, (first, second), by=by)
     if first not in frame and {"form", "correct"} <= {*frame}:
         raise ColumnNotFoundError(
-            f"column {first!r} not found: df has one row per answer, and paired needs one row per "
-            "pair; pass df.pivot(index='item', columns='form', values='correct').reset_index() "
+            f"column {first!r} not found: df has one row per answer, and paired requires one row "
+            "per pair; pass df.pivot(index='item', columns='form', values='correct').reset_index() "
             "with first= and second= two of its forms, or use consistency(df)"
         )
     first, second = (find(frame, *one) for one in (("first", first), ("second", second)))
@@ -324,7 +327,7 @@ def paired(
     if cluster is None and {"study", "pair"} <= {*frame}:
         cluster = _cluster_of(frame)
     if cluster is None and test in ("obuchowski", "durkalski"):
-        raise ValueError(f"test={test!r} needs clusters of pairs; pass cluster= their column")
+        raise ValueError(f"test={test!r} requires clusters of pairs; pass cluster= their column")
     rows = prepare(
         frame, [first, second], [pair], with_facet(frame, by), cluster, item or pair, model,
         repeat, missing,
@@ -339,7 +342,7 @@ def paired(
             )  # fmt: skip
     else:
         if test != "auto":
-            raise ValueError(f"test={test!r} is for 0/1 scores; for graded ones pass test='auto'")
+            raise ValueError(f"test={test!r} requires 0/1 scores; for others pass test='auto'")
         noise, table = None, _graded_pairs(rows, first, second, repeat, intervals)
     kind = _kind(rows)
     name = "accuracy" if rows.is_binary else "mean score"
@@ -392,14 +395,15 @@ def forgetting(
         del_off: Column of scores with the fact deleted and retrieval off.
         gold_retrieved: Column that is 1 if a retained candidate of the retrieval trace is
             equivalent to the deleted fact in subject, relation and object; None without traces.
-        cluster: Column of dependent rows, such as the fact; None for the finest column of
-            a context that items share, such as article, or else the item.
-        by: Columns of groups, such as the topology; one row of the result each.
+        cluster: Column of dependent rows, such as the fact; None uses the finest column of a
+            shared context, such as the article, or else the item.
+        by: Columns of groups, such as the topology. The result has one row per group.
         item: Column of facts; the default is used only if the frame has it.
-        model: Column of models; several models are reported in one row each.
-        test: Test of retrieval on against retrieval off, as for `paired`.
+        model: Column of models. The result has one row per model.
+        test: Test of retrieval on versus retrieval off, as for `paired`.
         confidence: Confidence level, in (0, 1).
-        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+        missing: Handling of missing scores: "drop" excludes the row, "raise" raises an error,
+            "wrong" counts the answer as incorrect.
 
     Returns:
         The result; `to_frame()` has with bounds leakage (L), retrieval_mediated (R), interference
@@ -432,7 +436,7 @@ def forgetting(
     given = {"full": full, "del_on": del_on, "del_off": del_off, "gold_retrieved": gold_retrieved}
     scores = {role: find(frame, role, name) for role, name in given.items() if name is not None}
     item = find_optional(frame, "item", item, "item")
-    # A missing trace is not an incorrect answer, whatever a missing score is.
+    # A missing trace is not an incorrect answer, even if a missing score is.
     excused = "gold_retrieved" if missing == "wrong" else ""
     answered = [name for role, name in scores.items() if role != excused]
     rows = prepare(
@@ -484,21 +488,22 @@ def alignment(
     confidence: float = 0.95,
     missing: Missing = "drop",
 ) -> Result:
-    """Measure how well correctness in short and in long answers agrees, averaged over topics.
+    """Measure the agreement of correctness in short and long answers, averaged over topics.
 
     Args:
         df: One row per sub-question and order of the long query, as for `accuracy`; an outcomes
-            frame with a column `topic` or `topic_id` needs no further names.
+            frame with a column `topic` or `topic_id` can be passed with the defaults.
         short: Column of scores (0 or 1) of the short answers.
         long: Column of scores of the same sub-questions in the long answers.
         topic: Column of topics.
-        permutation: Column of the order of the long query. Orders are averaged within a topic with
-            equal weight; None weighs rows equally, which is the same unless scores are missing.
+        permutation: Column of the order of the long query. Orders of a topic have equal weight;
+            None weights rows equally, which differs only if scores are missing.
         cluster: Column of dependent topics; None for the topic.
-        by: Columns of groups, one row of the result each.
-        model: Column of models; several models are reported in one row each.
+        by: Columns of groups. The result has one row per group.
+        model: Column of models. The result has one row per model.
         confidence: Confidence level, in (0, 1).
-        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+        missing: Handling of missing scores: "drop" excludes the row, "raise" raises an error,
+            "wrong" counts the answer as incorrect.
 
     Returns:
         The result; `to_frame()` has with bounds alignment (Align), signed_alignment,
@@ -584,14 +589,14 @@ def partial_correlation(
             templates, as for `accuracy`.
         x: Column of numbers, such as log surface frequency.
         y: Column of numbers, such as accuracy.
-        controls: Columns held constant; none of them gives the plain correlation.
+        controls: Columns held constant; if empty, the plain correlation is computed.
         method: "pearson", or "spearman" to rank every column first.
         cluster: Column of dependent rows, such as the fact; None for independent rows, as in the
             tables of the paper.
-        by: Columns of groups, one row of the result each.
-        model: Column of models; several models are reported in one row each.
+        by: Columns of groups. The result has one row per group.
+        model: Column of models. The result has one row per model.
         confidence: Confidence level, in (0, 1).
-        missing: "drop" excludes rows in which a number is missing; "raise" rejects them.
+        missing: "drop" excludes rows with a missing number; "raise" raises an error.
 
     Returns:
         The result; `to_frame()` has coefficient (r, in [-1, 1]) with bounds, p_value or, for
@@ -615,17 +620,16 @@ def partial_correlation(
     """
     frame = to_frame(df, (x, y), by=by)
     x, y = find(frame, "x", x), find(frame, "y", y)
-    held = [find(frame, "controls", name) for name in column_names(controls)]
+    constant = [find(frame, "controls", name) for name in column_names(controls)]
     check_choice(missing, ("drop", "raise"), "missing")
     rows = prepare(frame, [], [], by, cluster, None, model, None, missing)
     table = correlation_by(
-        rows.frame, x=x, y=y, controls=held, by=rows.keys, cluster=rows.cluster, method=method,
+        rows.frame, x=x, y=y, controls=constant, by=rows.keys, cluster=rows.cluster, method=method,
         intervals=Intervals(confidence=confidence), missing=missing,
     )  # fmt: skip
-    name = "partial correlation" if held else "correlation"
-    what = f"of {x} and {y}" + (f" given {say.listing(held)}" if held else "")
-    said = f"{name}{{}} {what}"
-    shown = [_Estimate("coefficient", "r", said, "decimal")]
+    name = "partial correlation" if constant else "correlation"
+    what = f"of {x} and {y}" + (f" given {say.listing(constant)}" if constant else "")
+    shown = [_Estimate("coefficient", "r", f"{name}{{}} {what}", "decimal")]
     return _result("partial_correlation", rows, table, shown, f"{name.capitalize()} {what}",
                    confidence, unit="rows", null=0.0)  # fmt: skip
 
@@ -637,8 +641,8 @@ def outcome_rows(frame: pd.DataFrame) -> pd.DataFrame:
         frame: Any frame.
 
     Returns:
-        The rows, with the pair as item, the condition as form, and `fact`, the cluster; a frame
-        that is not an outcomes frame as it is.
+        The rows, with the pair as item, the condition as form, and `fact`, the cluster. Other
+        frames are returned unchanged.
     """
     if not {"pair", *OUTCOMES} <= {*frame} or {"form", "correct"} & {*frame}:
         return frame
@@ -651,13 +655,13 @@ def outcome_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cluster_of(frame: pd.DataFrame) -> str | None:
-    """Name the column by which an outcomes frame is clustered: that of its study, or the item."""
+    """Return the clustering column of an outcomes frame: that of its study, or the item."""
     names = ("cluster", "item") if "study" in frame else ("item",)
     return next((name for name in names if name in frame and frame[name].notna().all()), None)
 
 
 def with_facet(frame: pd.DataFrame, by: str | Sequence[str]) -> list[str]:
-    """Add to groups the facet of the study of outcomes, whose values are never pooled."""
+    """Add the facet of the study of outcomes to the groups; its values are never pooled."""
     names = column_names(by)
     if not {"study", "pair"} <= {*frame} or frame["study"].nunique() != 1:
         return names
@@ -672,7 +676,7 @@ def with_facet(frame: pd.DataFrame, by: str | Sequence[str]) -> list[str]:
 
 
 def _conditions(frame: pd.DataFrame, first: str, second: str) -> tuple[str, str]:
-    """Name the two conditions: by the outcomes frame, else by their columns."""
+    """Return the names of the two conditions, from the outcomes frame or else their columns."""
     called = []
     for column, side in ((first, "first"), (second, "second")):
         named = {*frame.get(f"{side}_condition", ())}
@@ -737,7 +741,7 @@ def _kind(rows: Rows) -> Literal["rate", "number"]:
 
 
 def _of(row: Mapping[Any, Any], keys: Sequence[str]) -> str:
-    """Name a row in a sentence, such as " of gpt2 (type: alias)"."""
+    """Return the label of a row in a sentence, such as " of gpt2 (type: alias)"."""
     model = f" of {row['model']}" if "model" in keys else ""
     groups = [f"{key}: {row[key]}" for key in keys if key != "model"]
     return f"{model} ({', '.join(groups)})" if groups else model
@@ -746,11 +750,11 @@ def _of(row: Mapping[Any, Any], keys: Sequence[str]) -> str:
 def _noise_sentences(
     row: Mapping[Any, Any], of: str, between: str, words: Mapping[str, Any]
 ) -> Iterator[say.Sentence]:
-    """Yield what repeats explain of the flips, and pass^k."""
+    """Report the flip rate with the test-retest flip rate, and pass^k."""
     name, counts = "test_retest_flip_rate", {"n": row["n_prompts"]}
     if say.direction(row, name) is None:
-        why = counts | {"not_inferred": row["repeats_not_inferred"]}
-        yield say.not_inferred(why, f"the test-retest flip rate{of}", unit="prompts")
+        reason = counts | {"not_inferred": row["repeats_not_inferred"]}
+        yield say.not_inferred(reason, f"the test-retest flip rate{of}", unit="prompts")
         return
     repeats = say.estimate(row, name, f"test-retest flip rate{of}", confidence=words["confidence"])
     if between and say.direction(row, "flip_rate") is not None:
@@ -781,7 +785,7 @@ def _result(
     noise: pd.DataFrame | None = None,
     between: str = "",
 ) -> Result:
-    """Make the result of a table: corrected p-values, sentences, and what repeats show."""
+    """Make the result of a table, with corrected p-values, sentences and noise of repeats."""
     clashes = sorted({*rows.keys} & {*names.values()})
     if clashes:
         raise ValueError(f"by column {clashes[0]!r} is a column of the result; rename it")
@@ -798,32 +802,32 @@ def _result(
             table, p = with_adjusted_p_values(table, within=rows.family), "p_value_holm"
             p_title = p_title.replace("p", "p, Holm", 1)
     words: dict[str, Any] = {"unit": unit, "clusters": rows.clusters, "confidence": confidence}
-    said: list[say.Sentence] = []
+    sentences: list[say.Sentence] = []
     groups = [rows.frame.iloc[where] for where in group_positions(rows.frame, rows.keys).values()]
     for one in shown:
         if one.ends is not None:
-            said += _differences(table, rows.keys, one, one.ends, p, words)
+            sentences += _differences(table, rows.keys, one, one.ends, p, words)
     for row, group in zip(table.head(_MOST).to_dict("records"), groups, strict=False):
         of = _of(row, rows.keys)
         for one in shown:
-            is_told = one is shown[0] or not math.isnan(row[one.name])
-            if one.said and one.ends is None and is_told:
-                what = one.said.replace("{}", of, 1)
+            is_reported = one is shown[0] or not math.isnan(row[one.name])
+            if one.quantity and one.ends is None and is_reported:
+                what = one.quantity.replace("{}", of, 1)
                 part = {**row, "n": sum(row[cell] for cell in one.cells), "n_clusters": None}
                 of_row = part if one.cells else row
                 tested = None if null is None else p
-                said.append(
+                sentences.append(
                     say.rate(of_row, one.name, what, kind=one.kind, null=null, p=tested, **words)
                 )
         if noise is not None:
-            said += _noise_sentences(row, of, between, words)
-        said += _excluded(row, unit, of, len(group))
+            sentences += _noise_sentences(row, of, between, words)
+        sentences += _excluded(row, unit, of, len(group))
     answers = rows.frame if "model" in rows.frame else rows.frame.assign(model="all models")
     name = str(answers["model"].iat[0]) if answers["model"].nunique() == 1 else "all models"
     doubts = [*_constant(table, rows, unit, name, shown)]
     if kind != "paired":
         doubts += missing_answers(answers)
-    said[1:1] = map(say.stated, doubts)
+    sentences[1:1] = map(say.stated, doubts)
     notes = [*_cluster_notes(table, rows, kind, shown[0].name, groups)]
     return Result(
         kind=kind,
@@ -833,8 +837,8 @@ def _result(
             interval_column(one.name, one.title, one.kind, _UNITS[one.kind]) for one in shown
         ],
         caption=caption,
-        sentences=texts(said),
-        claims=[record for parts in (*said, *notes) for record in claim_records(parts)],
+        sentences=texts(sentences),
+        claims=[record for parts in (*sentences, *notes) for record in claim_records(parts)],
         p=p,
         p_title=p_title,
         confidence=confidence,
@@ -846,7 +850,7 @@ def _result(
 def _constant(
     table: pd.DataFrame, rows: Rows, unit: str, model: str, shown: Sequence[_Estimate]
 ) -> Iterator[str]:
-    """Report models, or conditions of models, of which all scores are 0, or 1."""
+    """Report models, or conditions of models, of which all scores are 0 or all are 1."""
     if rows.lower or not rows.is_share:
         return
     models, of_model = [], table["model"] if "model" in rows.keys else pd.Series(model, table.index)
@@ -875,11 +879,11 @@ def _differences(
 
     def sentence(row: Mapping[Any, Any]) -> say.Sentence:
         """Report the difference of a row."""
-        what = one.said.replace("{}", _of(row, keys), 1)
+        what = one.quantity.replace("{}", _of(row, keys), 1)
         return say.difference(row, one.name, what, *ends, p=p, correction=correction,
                               kind=one.kind, **words)  # fmt: skip
 
-    family = f"{one.said.replace('{}', '', 1)} between {ends[0]} and {ends[1]}"
+    family = f"{one.quantity.replace('{}', '', 1)} between {ends[0]} and {ends[1]}"
     return say.many(table.to_dict("records"), one.name, family, sentence, p=p, kind=one.kind,
                     confidence=words["confidence"])  # fmt: skip
 
@@ -897,7 +901,7 @@ def _excluded(row: Mapping[Any, Any], unit: str, of: str, n_rows: int) -> Iterat
 def _cluster_notes(
     table: pd.DataFrame, rows: Rows, kind: str, name: str, groups: Sequence[pd.DataFrame]
 ) -> Iterator[say.Sentence]:
-    """Report clusters that are few, or unequal, of the row with the lowest effective number."""
+    """Report few or unequal clusters, for the row with the lowest effective number."""
     if rows.cluster is None or not rows.scores or kind == "alignment":
         return
     places = [

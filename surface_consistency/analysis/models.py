@@ -1,4 +1,4 @@
-"""Models compared on the same items: frames, files or folders, as a `Result`."""
+"""Compare models on the same items, from frames, files or folders; returns a `Result`."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -43,33 +43,34 @@ def compare(
     """Compare the mean scores of models on the items that all of them answered.
 
     Args:
-        sources: One per model: a DataFrame, a `datasets.Dataset`, or a file or folder of results of
-            any tool; or a dictionary of these by model; or one frame with a column of models.
+        sources: One source per model: a DataFrame, a `datasets.Dataset`, or a file or folder of
+            results of any tool; or a dictionary of these by model; or one frame with a column of
+            models.
         names: Labels of the models, one per source; file names or the column `model` by default.
-        item: Columns that name an item together; usual names such as "item" or "id" by default.
-        form: Column of the form in which an item is asked; usual names by default.
-        score: Column of scores, 0 or 1 or graded; usual names such as "correct" by default.
-        repeat: Column that numbers repeated answers, which are averaged; usual names by default.
-        cluster: Columns of dependent items, such as the article; found in files by default.
-        by: Columns of groups; each has a row of the result per group and pair, after that of all
-            items, whose group is "all".
+        item: Columns that together identify an item; by default a standard name such as "item".
+        form: Column of the form of an item, such as its wording; a standard name by default.
+        score: Column of scores, 0/1 or graded; by default a standard name such as "correct".
+        repeat: Column that numbers repeated answers, which are averaged; detected by default.
+        cluster: Columns that identify dependent items, such as the article; detected by default.
+        by: Columns of groups. The result has one row per group and pair of models, after the row
+            of all items, whose group is "all".
         baseline: Model with which all others are compared; all pairs by default.
         margin: Equivalence margin, in the unit of the scores: 0.02 for 2 points of accuracy.
         rule: Matching rule that scores the answers instead of the scores of the sources.
         confidence: Confidence level, in (0, 1).
-        missing: What a missing score does: "drop" excludes the item for all models; "raise" rejects
-            the sources; "wrong" counts it as incorrect.
-        options: Every other option of the command, by its name with underscores: the columns
-            `model`, `task`, `metric`, `prediction`, `references`, `question` and `error`; the
-            `metrics` and the `filter` that are wanted; `region`, the part of an answer that the
-            rule scores; `fold_accents`, `reference_separator` and `reasoning_opened`;
-            `lower_is_better`, the metrics of which lower scores are better (by default losses,
-            errors and costs); `scale`, `separator` and `test`.
+        missing: Handling of missing scores: "drop" excludes the item for all models, "raise"
+            raises an error, "wrong" counts the answer as incorrect.
+        options: All other options of the command, with underscores: the columns `model`, `task`,
+            `metric`, `prediction`, `references`, `question` and `error`; `metrics` and `filter`,
+            which select metrics and a filter of lm-evaluation-harness; `region`, the part of an
+            answer that the rule scores; `fold_accents`, `reference_separator` and
+            `reasoning_opened`; `lower_is_better`, the metrics with better lower scores (by default
+            losses, errors and costs); `scale`, `separator` and `test`.
 
     Returns:
         The result; `to_frame()` has model, reference, difference (model minus reference) with
         bounds, both means, p_value or, for several pairs, p_value_holm, n (common items) and
-        n_clusters. A single model has its mean instead.
+        n_clusters. For a single model it has the mean instead.
 
     Raises:
         ColumnNotFoundError: If a column is not found.
@@ -78,8 +79,8 @@ def compare(
         ValueError: If an option is unknown or out of range.
 
     Notes:
-        Interval and p-value are of one t over clusters, so p < 1 - confidence exactly if the
-        interval excludes 0.
+        Interval and uncorrected p-value use the same t statistic over clusters, so p < 1 -
+        confidence exactly if the interval excludes 0.
 
     References:
         Miller, "Adding error bars to evals", arXiv 2411.00640 (paired differences).
@@ -104,14 +105,14 @@ def compare(
     refuse_unknown(options, known, "compare")
     lists = {"metrics", "lower_is_better"}
     options = {name: _tuple(one) if name in lists else one for name, one in options.items()}
-    # Runs of this package accept only what is named.
+    # Run folders reject options that they do not support, even at their default.
     given = {role: one for role, one in named.items() if one} | own | options
     compared = compare_results(_source(sources), *made_from(_RECORDS, given, "compare"))
     return result_of(compared)
 
 
 def result_of(compared: ComparedResults) -> Result:
-    """Return a comparison as the result that `compare` returns.
+    """Convert a comparison to the result that `compare` returns.
 
     Args:
         compared: The comparison of all metrics.
@@ -171,7 +172,7 @@ def result_of(compared: ComparedResults) -> Result:
 
 
 def _write(compared: ComparedResults, folder: str | os.PathLike[str]) -> Path:
-    """Write the page, whose modules no other use of a result needs."""
+    """Write the report page; its modules are imported only here."""
     from surface_consistency.engine.compare.results_page import write_comparison
 
     return write_comparison(compared, folder)
@@ -201,15 +202,15 @@ def _rows(report: "ComparisonReport", by: Sequence[str]) -> pd.DataFrame:
 
 
 def _tuple(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one name or several as a tuple; True, which the record rejects, as one."""
+    """Return one or several names as a tuple; also a bool, which the record then rejects."""
     return (names,) if isinstance(names, str | bool) else tuple(names)
 
 
 def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_results` reads
-    """Return what `compare_results` reads, outcomes frames with one row per answer."""
+    """Return the sources for `compare_results`; outcomes frames get one row per answer."""
     if not sources:
         raise TypeError(
-            "compare needs results; pass frames, files or a dictionary of them by model"
+            "compare requires results; pass frames, files or a dictionary of them by model"
         )
     given = sources[0] if len(sources) == 1 else list(sources)
     if isinstance(given, Mapping):
@@ -218,7 +219,7 @@ def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_resu
 
 
 def _answers(source: object) -> object:
-    """Return an outcomes frame with one row per answer; another source as it is."""
+    """Return an outcomes frame with one row per answer; other sources unchanged."""
     if not _is_outcomes(source):
         return source
     from surface_consistency.analysis._columns import to_frame
@@ -228,7 +229,7 @@ def _answers(source: object) -> object:
 
 
 def _is_outcomes(source: object) -> bool:
-    """Tell whether a source is an outcomes frame."""
+    """Return whether a source is an outcomes frame."""
     needed = {"pair", "first_correct", "second_correct"}
     return isinstance(source, pd.DataFrame) and needed <= {*source} and not source.empty
 
@@ -236,7 +237,7 @@ def _is_outcomes(source: object) -> bool:
 def _of_outcomes(
     sources: Sequence[Any], by: tuple[str, ...], cluster: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return groups with the facet of the study of outcomes, and the clusters of that study."""
+    """Add the facet of the study to the groups of outcomes; return them with its clusters."""
     (first, *more) = sources or ((),)
     listed = first if isinstance(first, list) and not more else sources
     given = list(first.values()) if isinstance(first, Mapping) else list(listed)

@@ -1,7 +1,7 @@
-"""The result of a function of the library: a frame that shows itself.
+"""The result that all functions of the library return.
 
-The frame, the columns that are estimates, the sentences and a caption give text, tables, a figure
-and a page. The statistics are those of `surface_consistency.metrics`.
+A result contains a frame, its columns of estimates, sentences and a caption, and writes text,
+tables, a figure and a page. The statistics are those of `surface_consistency.metrics`.
 """
 
 import html
@@ -29,7 +29,7 @@ _WIDTH: Final = 100
 _MOST_COLUMNS: Final = 7
 _MOST_SENTENCES: Final = 3
 _MOST_ROWS: Final = 60
-"""Maximum number of rows in HTML; `to_frame` has all."""
+"""Maximum number of rows in HTML; `to_frame` returns all."""
 
 _TITLES: Final = {"n": "n", "n_items": "items", "n_clusters": "clusters"}
 
@@ -38,7 +38,7 @@ _TITLES: Final = {"n": "n", "n_items": "items", "n_clusters": "clusters"}
 class Result(NoTruthValue):
     """The result of `accuracy`, `consistency`, `paired`, `compare` and the other functions.
 
-    `print` it, or make it the last line of a notebook cell, for its sentences and table.
+    `print` shows its sentences; as the last line of a notebook cell it shows sentences and table.
 
     Examples:
         >>> import pandas as pd
@@ -60,19 +60,19 @@ class Result(NoTruthValue):
     """All columns, one row per group or pair; rates and differences are fractions."""
 
     keys: Sequence[str]
-    """Columns that name a row: model, groups, the two models of a pair."""
+    """Columns that identify a row: model, groups, the two models of a pair."""
 
     estimates: Sequence[Column]
-    """Columns with confidence intervals, the main one first."""
+    """Columns with confidence intervals, the main estimate first."""
 
     caption: str
     """Caption of the table."""
 
     sentences: Sequence[str]
-    """The finding and what else can be reported, each supported by a test in the table."""
+    """The finding and further sentences, each supported by a test in the table."""
 
     claims: Sequence[Mapping[str, Any]] = ()
-    """A record of each number and comparison of the sentences: quantity, column, estimate, low,
+    """One record per number and comparison in the sentences: quantity, column, estimate, low,
     high, p, direction (1, -1, or 0 if not significant), null, margin, scope (labels of the row and
     names of conditions), n, n_clusters, and the text."""
 
@@ -89,13 +89,13 @@ class Result(NoTruthValue):
     """Confidence level of all intervals."""
 
     unit: str = "pairs"
-    """What `n` counts, in the plural."""
+    """Unit of observation that `n` counts, in the plural."""
 
     note: str = ""
-    """A remark on the numbers, below tables; none by default."""
+    """Note on the numbers, shown below tables."""
 
     page: Callable[[str | os.PathLike[str]], Path] | None = None
-    """Writes the report page that the command line writes; None for a figure and a table."""
+    """Writes the report page of the command line; None for a page with a figure and a table."""
 
     def to_frame(self, all: bool = False) -> pd.DataFrame:
         """Return the numbers as a tidy frame.
@@ -104,8 +104,8 @@ class Result(NoTruthValue):
             all: Whether to include every column, such as counts, tests and reasons.
 
         Returns:
-            One row per group or pair: keys, estimates with `_low` and `_high`, the p-value, and the
-            numbers of observations and clusters; every column with `all`. It is a copy.
+            A copy with one row per group or pair: keys, estimates with `_low` and `_high`, the
+            p-value, and the numbers of observations and clusters; all columns with `all`.
         """
         if all:
             return self.frame.copy()
@@ -119,26 +119,26 @@ class Result(NoTruthValue):
             all: Whether to include every column, as for `to_frame`.
 
         Returns:
-            kind, caption, note, confidence, sentences, claims, and rows, a list with a dictionary
-            per row of `to_frame(all)`; undefined numbers are None.
+            kind, caption, note, confidence, sentences, claims, and rows, a list with one dictionary
+            per row of `to_frame(all)`; None replaces undefined numbers.
         """
         rows = [
             {str(key): json_value(value) for key, value in row.items()}
             for row in self.to_frame(all).to_dict("records")
         ]
         named = {name: getattr(self, name) for name in ("kind", "caption", "note", "confidence")}
-        said = {"sentences": list(self.sentences), "claims": list(self.claims)}
-        return named | said | {"rows": rows}
+        listed = {"sentences": list(self.sentences), "claims": list(self.claims)}
+        return named | listed | {"rows": rows}
 
     def to_text(self, all: bool = False) -> str:
         """Return the table for a terminal.
 
         Args:
-            all: Whether to include every estimate, however wide the table becomes.
+            all: Whether to include every estimate, whatever the width of the table.
 
         Returns:
-            A single row as `name: value` lines. Several rows as a table of at most seven columns,
-            of which the last estimates are omitted if the table exceeds 80 characters.
+            `name: value` lines for a single row; otherwise a table of at most seven columns, in
+            which the last estimates are omitted if it exceeds 80 characters.
         """
         n_all = len(self.frame.columns)
         if len(self.frame) == 1:
@@ -162,12 +162,12 @@ class Result(NoTruthValue):
         r"""Return the table in LaTeX.
 
         Args:
-            caption: Caption; that of the result by default. Special characters are escaped.
-            label: Label for references; `tab:` and the name of the function by default.
+            caption: Caption; by default that of the result. Special characters are escaped.
+            label: Label for references; by default `tab:` and the name of the function.
 
         Returns:
             A `table` environment of at most seven columns, each estimate as `value [low, high]`. It
-            needs `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
+            requires `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
         """
         text = ". ".join(filter(None, (self.caption if caption is None else caption, self.note)))
         name = label or "tab:" + self.kind.replace("_", "-")
@@ -203,14 +203,14 @@ class Result(NoTruthValue):
         """Write the report page and the tables as CSV.
 
         Args:
-            folder: Folder of `report.html` and `tables/`; made if absent.
+            folder: Folder of `report.html` and `tables/`; created if it does not exist.
 
         Returns:
-            The page.
+            The path of the page.
 
         Raises:
-            DataError: If the folder contains a run, a file would be replaced that no report wrote,
-            or a file cannot be written.
+            DataError: If the folder contains a run, a file that was not written by a report would
+                be replaced, or a file cannot be written.
         """
         if self.page is not None:
             return self.page(folder)
@@ -228,7 +228,7 @@ class Result(NoTruthValue):
         )
 
     def _table(self, most: int = _MOST_COLUMNS) -> Table:
-        """Describe the table, with as many estimates as `most` columns leave room for."""
+        """Describe the table, with as many estimates as fit into `most` columns."""
         keys = [Column(key=key, title=key.replace("_", " ")) for key in self.keys]
         last = [] if self.p is None else [Column(key=self.p, title=self.p_title, kind="p_value")]
         last += [
@@ -245,7 +245,7 @@ class Result(NoTruthValue):
         )
 
     def _names(self) -> list[str]:
-        """Name the rows."""
+        """Return the labels of the rows."""
         if list(self.keys[:2]) == ["model", "reference"]:
             pairs = self.frame[["model", "reference"]].astype(str).agg(" − ".join, axis=1)
             rest = self.frame[[*self.keys[2:]]].astype(str).to_numpy().tolist()
@@ -284,7 +284,7 @@ class Result(NoTruthValue):
 
 
 def texts(sentences: Sequence[Sentence]) -> list[str]:
-    """Write sentences as plain text.
+    """Convert sentences to plain text.
 
     Args:
         sentences: Texts and numbers; empty ones are skipped.
@@ -296,5 +296,5 @@ def texts(sentences: Sequence[Sentence]) -> list[str]:
 
 
 def _html(cells: Sequence[str], tag: str) -> str:
-    """Set texts in HTML."""
+    """Put each text into an HTML element."""
     return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)

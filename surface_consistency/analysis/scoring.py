@@ -1,4 +1,4 @@
-"""Answers of result files scored by a rule, as answers of runs are: reasoning, region, rule."""
+"""Score answers of result files like those of runs: by reasoning tags, region and rule."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -17,10 +17,10 @@ from surface_consistency.rows.cells import is_written_list, unsplit_references
 from surface_consistency.schemas.prompts import GenerationParams
 
 ITEM: Final = ("task", "item", "form")
-"""Columns that tell the pairs of models apart."""
+"""Columns that identify an observation of a model."""
 
 _NEARLY_ALL: Final = 0.95
-"""Proportion of answers written as lists, from which on the finding reports it."""
+"""Minimum proportion of answers written as lists that the finding reports."""
 _MANY: Final = 0.05
 """Proportion of labels that differ between two regions, above which the finding reports it."""
 
@@ -29,30 +29,29 @@ class ScoredAnswers(NamedTuple):
     """Answers that a rule scored."""
 
     frame: pd.DataFrame
-    """One row per answer, the rule as its metric. The predictions are without reasoning."""
+    """One row per answer, with the rule as metric. The predictions do not contain reasoning."""
 
     doubts: tuple[str, ...]
-    """Sentences that belong to the finding."""
+    """Warnings that the finding reports, as sentences."""
 
     notes: tuple[str, ...]
     """Further sentences, without their full stop."""
 
 
 def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers:
-    """Score answers by a rule, once each.
+    """Score each answer once by a rule.
 
     Args:
         frame: As of `read_results`.
-        settings: The rule, the region of the answers, and how reasoning is found.
+        settings: The rule, the region of the answers, and the tags of reasoning.
 
     Returns:
-        The answers; one that failed, has no references or is reasoning alone has no score.
+        The answers; an answer has no score if it failed, has no references or is only reasoning.
 
     Raises:
-        DataError: If no row has an answer and its references, an item has several answers, such as
-            those of two filters, references or answers are not understood, or reasoning is
-            uncertain; see
-            `separate_stored`.
+        DataError: If no row has an answer and its references, an item has several answers (such as
+            those of two filters), references or answers cannot be read, or reasoning cannot be
+            separated unambiguously; see `separate_stored`.
     """
     from surface_consistency.matching.verdict_records import match_spans
 
@@ -61,7 +60,7 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     answers, each = frame.drop_duplicates(key), frame.drop_duplicates([*key, "prediction"])
     if len(each) > len(answers):
         named = ", ".join(each.loc[each.duplicated(key, keep=False), "metric"].unique())
-        raise DataError(f"`rule` {rule}: {named} have an answer each; name one by `metrics`")
+        raise DataError(f"`rule` {rule}: {named} have different answers; select one by `metrics`")
     is_given = answers["error"].isna()
     if UNREAD in answers and answers.loc[is_given, UNREAD].notna().any():
         raise DataError(f"`rule` {rule}: {unread_problem(answers.loc[is_given, UNREAD])}")
@@ -69,10 +68,10 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
     if not has_both.any():
         raise DataError(
-            f"`rule` {rule} judges answers, but no row holds an answer and accepted answers; name "
-            "their columns by `prediction` and `references`, or leave out `rule`"
+            f"`rule` {rule} scores answers, but no row contains an answer and references; name "
+            "their columns by `prediction` and `references`, or omit `rule`"
         )
-    _refuse_unread(references, rule)
+    _check_references(references, rule)
     answers, n_split = _without_reasoning(answers, settings)
     texts = [None if pd.isna(text) else text for text in answers["prediction"]]
     spans, matched = match_spans(texts, references, rule=rule, region=region)
@@ -90,25 +89,25 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
         doubts += _of_regions(scored, of_whole, rule)
     notes = [f"{rule} scores the {region.replace('_', ' ')} of each answer (`region`)"]
     if n_split:
-        notes.append(f"the reasoning of {n_split:,} answers was split off before they were scored")
+        notes.append(f"the reasoning of {n_split:,} answers was removed before scoring")
     if n := sum(not one for one in references):
-        notes.append(f"{n:,} of {len(references):,} answers have no references, and so no score")
+        notes.append(f"{n:,} of {len(references):,} answers have no references and no score")
     return ScoredAnswers(scored, tuple(doubts), tuple(notes))
 
 
-def _refuse_unread(references: Sequence[Sequence[str]], rule: str) -> None:
-    """Refuse references that are not understood."""
+def _check_references(references: Sequence[Sequence[str]], rule: str) -> None:
+    """Raise an error for references that cannot be read."""
     unread = [one[0] for one in references if one and isinstance(one[0], Unread)]
     if unread:
         raise DataError(
             f"`rule` {rule}: {len(unread):,} of {len(references):,} answers have references that "
-            f"are not understood, first {shown(str(unread[0]))}; write them as text or as a list "
+            f"cannot be read, first {shown(str(unread[0]))}; write them as text or as a list "
             'of texts in JSON, such as ["UK", "U.K."], or name another column by `references`'
         )
 
 
 def _without_reasoning(answers: pd.DataFrame, settings: RuleSettings) -> tuple[pd.DataFrame, int]:
-    """Split the reasoning off the answers of each model, and count those that had some."""
+    """Remove reasoning from the answers of each model; count the answers that contained it."""
     params = GenerationParams(reasoning_opened=settings.reasoning_opened)
     by_model = answers["prediction"].dropna().groupby(answers["model"], observed=True)
     parts = [separate_stored(texts, params).set_index("prompt_id") for _, texts in by_model]
@@ -136,14 +135,14 @@ def _of_regions(scored: pd.DataFrame, whole: pd.Series, rule: str) -> Iterator[s
 
 
 def _of_lists(scored: pd.DataFrame) -> Iterator[str]:
-    """Report models whose answers are lists of one text that were written as text."""
+    """Report models whose answers are lists with one text, written as text."""
     answers = scored[scored["prediction"].notna()]
     is_list = answers["prediction"].map(is_written_list)
     for name, part in answers[is_list].groupby("model", sort=False, observed=True):
         n = int((answers["model"] == name).sum())
         if len(part) >= _NEARLY_ALL * n:
             yield (
-                f"{len(part):,} of {n:,} answers of {name} are a list of one text that was written "
+                f"{len(part):,} of {n:,} answers of {name} are a list of one text, written "
                 f"as text, such as {shown(part['prediction'].iloc[0])}, and are scored as they "
                 "are; if the text in the list is the answer, replace each prediction by "
                 "ast.literal_eval(prediction)[0]."
@@ -151,7 +150,7 @@ def _of_lists(scored: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_references(scored: pd.DataFrame, references: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Report references that may be several in one text, or that equal their question."""
+    """Report texts that may contain several references, and references that equal the question."""
     yield from (f"{sentence}." for sentence in unsplit_references(references))
     n = sum(
         isinstance(question, str) and question.strip().casefold() in map(str.casefold, own)

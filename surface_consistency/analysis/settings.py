@@ -11,7 +11,7 @@ from surface_consistency.schemas.settings import Rare, Settings
 
 
 class RuleSettings(Settings):
-    """How the answers of result files are scored in place of their scores."""
+    """Rule that scores the answers of result files instead of their own scores."""
 
     rule: str | None = None
     """Matching rule that scores the answers instead of their scores."""
@@ -23,13 +23,13 @@ class RuleSettings(Settings):
     """Ignore the accents of Latin and Greek letters under `rule`: "Zurich" is "Zürich"."""
 
     reasoning_opened: Rare[bool | None] = None
-    """Whether every prompt opened the reasoning, so that an answer follows a closing tag."""
+    """Whether every prompt opens the reasoning, so that the answer follows a closing tag."""
 
     def check(self) -> None:
-        """Refuse options of a rule without a rule.
+        """Check that options of a rule are set only with a rule.
 
         Raises:
-            ValueError: If there are some.
+            ValueError: If one is set without a rule.
         """
         given = self.model_fields_set & {"region", "fold_accents", "reasoning_opened"}
         if self.rule is None and given:
@@ -38,40 +38,41 @@ class RuleSettings(Settings):
 
 
 class ComparisonSettings(RuleSettings):
-    """How models are compared."""
+    """Options of the comparison of models."""
 
     baseline: str | None = None
-    """Model that all others are held against; all pairs by default."""
+    """Model with which all others are compared; all pairs by default."""
 
     margin: Annotated[float | None, Field(gt=0)] = None
-    """Difference that counts as none, in the unit of the scores (0.02 for 2 points of verdicts)."""
+    """Equivalence margin, in the unit of the scores (0.02 for 2 percentage points of accuracy)."""
 
     scale: Items[float] = ()
-    """Least and largest score that there can be; 0 and 1 where all scores lie there, else none."""
+    """Minimum and maximum possible score; by default 0 and 1 if all scores are between them."""
 
     lower_is_better: Items[str] = ()
-    """Metrics of which lower scores are better, in addition to losses, errors and costs by their
-    files or names; "none" for no metric."""
+    """Metrics with better lower scores, in addition to losses, errors and costs that are detected
+    from files and names; "none" for no metric."""
 
     missing: Literal["drop", "raise", "wrong"] = "drop"
-    """What an error, a blank verdict or a missing score counts as."""
+    """Handling of errors and missing scores: drop excludes the item for all models, raise ends with
+    an error, wrong counts them as incorrect."""
 
     fail_if: Literal["worse", "maybe-worse"] | None = None
-    """End with exit code 4 if a model is worse than its reference by more than the margin, or if
-    that it is not worse by more is not shown."""
+    """End with exit code 4 if a model is worse than its reference by more than the margin, or for
+    maybe-worse if non-inferiority within the margin is not established."""
 
 
 class TableSettings(Settings):
-    """How the table is computed."""
+    """Options of the table."""
 
     by: Items[str] = ()
-    """Column of groups; the page of runs has all that their study knows by default."""
+    """Columns of groups; for runs, all columns of groups of their study by default."""
 
     separator: str | None = None
-    """What separates several labels in a cell of `by`, such as ";"."""
+    """Separator of several labels in a cell of `by`, such as ";"."""
 
     test: PairedTest = "auto"
-    """Form of the test; auto is the t of the interval of the difference, over clusters."""
+    """Test of the difference; auto is the t-test over clusters that matches the interval."""
 
     confidence: float = Field(default=0.95, gt=0, lt=1)
-    """Coverage of the intervals."""
+    """Confidence level of the intervals."""

@@ -1,3 +1,3 @@
-"""The subcommands of the command line: one module each, with its options and what it does."""
+"""The subcommands of the command line: one module per command, with its options."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Files of results of any tool as the frames that `accuracy`, `consistency` and `paired` take."""
+"""Read result files of any tool into the frames of `accuracy`, `consistency` and `paired`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,13 +38,13 @@ def read_answers(
 
     Args:
         sources: Files or folders of results of any tool, or run folders.
-        columns: Names of columns if a file does not say what they are.
-        scoring: Rule that scores the answers, if one does in place of the scores of the files.
+        columns: Names of columns if they are not standard names.
+        scoring: Rule that scores the answers, if it replaces the scores of the files.
         by: Columns of groups.
 
     Returns:
-        The frame of `read_results`; the arguments item, cluster, model and repeat of a function for
-        this frame; notes on the files; and doubts about the answers that belong to the finding.
+        The frame of `read_results`; the arguments item, cluster, model and repeat for this frame;
+        notes on the files; and warnings about the answers, which are printed after the finding.
 
     Raises:
         DataError: If there are several tasks or metrics that are not groups, or answers without
@@ -58,7 +58,7 @@ def read_answers(
     frame, doubts, notes = answers_of(results, scoring, by)
     if frame["score"].isna().all():
         raise no_scores(frame, notes)
-    # The columns of roles have the names of their roles; groups have the names in the files.
+    # Columns with a role are named after it; columns of groups keep the names in the files.
     named = {role: getattr(columns, role) for role in ("task", "model", "form", "metric", "repeat")}
     own = {name: frame[role] for role, name in named.items() if name and name not in frame}
     doubts = (*missing_answers(frame), *doubts)
@@ -83,14 +83,14 @@ def read_pairs(
 
     Args:
         source: The file.
-        columns: Names of columns if the file does not say what they are.
+        columns: Names of columns if they are not standard names.
         given: The arguments of `paired`; `first` and `second` name columns of scores, or values of
             `condition`.
         scoring: Rule that scores the answers, if there is one row per item and condition.
         condition: Column of the condition, if there is one row per item and condition.
 
     Returns:
-        A frame with one row per pair, the arguments of `paired` for this frame, notes, and doubts.
+        A frame with one row per pair, the arguments of `paired` for this frame, notes and warnings.
 
     Raises:
         ColumnNotFoundError: If a column is not in the file.
@@ -133,15 +133,15 @@ def _side_by_side(
             )
         sides.append(frame[form == value])
     keys = ["task", "model", "metric", "item", "repeat"]
-    told = [name for name in groups if name is not None and name in frame and name not in keys]
-    one = sides[0][[*keys, *told, "score"]].add_suffix("_of_first")
+    labels = [name for name in groups if name is not None and name in frame and name not in keys]
+    one = sides[0][[*keys, *labels, "score"]].add_suffix("_of_first")
     both = sides[1].merge(one, left_on=keys, right_on=[f"{name}_of_first" for name in keys])
     if both.empty:
         raise DataError(
             f"no item has a row under both {shown(values[0])} and {shown(values[1])}; name the "
             "column that identifies an item by `item`"
         )
-    for name in told:
+    for name in labels:
         differs = both[name].astype(str) != both[f"{name}_of_first"].astype(str)
         if differs.any():
             raise DataError(

@@ -1,4 +1,4 @@
-"""The commands with their options, read by cyclopts; only the one that is called is loaded."""
+"""The commands with their options, parsed by cyclopts; only the called command is imported."""
 
 import gc
 import logging
@@ -44,27 +44,27 @@ def run_command(
 
     Args:
         words: Arguments after the program's name, at least one.
-        commands: What each command does.
-        is_process: Whether the process is this command's alone.
+        commands: Description of each command by name.
+        is_process: Whether the process runs only this command.
 
     Returns:
         The exit code.
 
     Raises:
-        ValueError: If there is no such command or option, an option is missing, or the command
-            refuses what it is given.
+        ValueError: If the command or an option does not exist, an option is missing, or the
+            command rejects its arguments.
     """
     app = new_app("surface-consistency", "")
     command = words[0]
     if command not in commands:
         near = did_you_mean(command, commands)
-        raise ValueError(f"no command {command!r}{near}; there are {', '.join(commands)}")
+        raise ValueError(f"command {command!r} not found{near}; commands: {', '.join(commands)}")
     if list(words[:2]) == ["analyse", "forms"]:
         raise ValueError("consistency replaces analyse forms; accuracy --by form has each form")
     if "--out=" in words or ("--out", "") in pairwise(words):
-        raise ValueError("--out names no folder; the current one is '.'")
+        raise ValueError("--out is empty; pass a folder, such as '.' for the current one")
     was_on = gc.isenabled()
-    # What is imported stays: looking through it for garbage is a fifth of a short command.
+    # Imported modules stay in memory; collecting garbage in them is a fifth of a short command.
     gc.disable()
     try:
         _add(app, command, words[1:], commands[command])
@@ -87,7 +87,7 @@ def run_command(
 
 
 class _MessageLines(logging.Handler):
-    """Prints what the package has to say while it works, warnings as other warnings."""
+    """Prints the log messages of the package; those of warnings begin with `warning:`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
@@ -103,10 +103,10 @@ def run_app(app: App, words: Sequence[str]) -> int:
         words: Arguments after the program's name.
 
     Returns:
-        The exit code: what the command returns if that is a whole number, else 0.
+        The exit code: the value that the command returns if it is an integer, else 0.
 
     Raises:
-        ValueError: For arguments that cannot be read, and for what the command refuses.
+        ValueError: If arguments cannot be read, or the command rejects them.
     """
     try:
         if words[-1] in ("--help", "-h"):
@@ -119,13 +119,13 @@ def run_app(app: App, words: Sequence[str]) -> int:
         flags = {flag for argument in arguments for flag in argument.names}
         foreign = {word.partition("=")[0] for word in words[1:]} - flags
         near = get_close_matches(name, foreign, n=1)
-        typed = f"; there is no {near[0]}" if near else ""
+        typed = f"; option {near[0]} does not exist" if near else ""
         raise ValueError(f"{name} is required and takes a value{typed}") from error
     except UnknownOptionError as error:
         flag = (error.token.keyword or error.token.value).partition("=")[0]
         setting = flag.removeprefix("--").replace("-", "_")
         if setting in getattr(error.target, "settings_without_flag", ()):
-            text = f"Unknown option: {flag}. Write {SETTING} {setting}=VALUE"
+            text = f"Unknown option: {flag}. Use {SETTING} {setting}=VALUE"
             raise ValueError(text) from error
         raise ValueError(_foreign(words, flag) or str(error)) from error
     except CycloptsError as error:
@@ -134,13 +134,13 @@ def run_app(app: App, words: Sequence[str]) -> int:
 
 
 def install_completion() -> str:
-    """Write the completion script of the present shell with all commands and options.
+    """Write the completion script of the current shell, with all commands and options.
 
     Returns:
-        What was written, and what to do next.
+        A message with the path of the script and the next step.
 
     Raises:
-        ValueError: If the shell is not known.
+        ValueError: If the shell cannot be detected.
     """
     from cyclopts.completion.detect import ShellDetectionError
 
@@ -155,12 +155,12 @@ def install_completion() -> str:
 
 
 def _without_secret(word: str) -> str:
-    """Leave the value out of an argument such as token=..., since commands are written down."""
+    """Replace the value of an argument such as token=..., because commands are recorded."""
     return _SECRET.sub(r"\1...", word)
 
 
 def new_app(name: str, text: str) -> App:
-    """Make a command that others are put into."""
+    """Make a command that contains subcommands."""
     return App(
         name=name,
         help=text,
@@ -173,7 +173,7 @@ def new_app(name: str, text: str) -> App:
 
 
 def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
-    """Load a command and add it; without the words after it, with all that may follow it."""
+    """Import a command and add it; if `rest` is None, with all its subcommands."""
     if command in _OWN:
         own = _imported(_OWN[command], "make_score" if command == "score" else command)
         app.command(own(rest or ()) if command == "score" else own, name=command)
@@ -187,7 +187,7 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
 
         load_maker(command, f"`{command}`")(within)
     else:
-        # Reading what packages register takes longer than reading the options of `compare`.
+        # Reading the plugins of packages takes longer than reading the options of `compare`.
         from surface_consistency import plugins
 
         group, module, maker = _PLUGINS[command]
@@ -205,7 +205,7 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
 
 
 def _imported(module: str, function: str) -> Callable[..., Any]:
-    """Import a function of this folder."""
+    """Import a function of this subpackage."""
     maker: Callable[..., object] = getattr(
         import_module(f"surface_consistency.cli.{module}"), function
     )
@@ -213,13 +213,13 @@ def _imported(module: str, function: str) -> Callable[..., Any]:
 
 
 def _foreign(words: Sequence[str], flag: str) -> str | None:
-    """Say what to do where an option is given that another study has."""
+    """Return the message for an option of another command or study, or None."""
     if words[0] == "run" and flag == "--prompts":
         from surface_consistency.cli.run import no_preset
 
         return no_preset(words[1])
     if words[0] == "compare" and flag in _OF_PAIRS:
-        return f"compare has no {flag}; use `surface-consistency paired` for two conditions"
+        return f"compare has no option {flag}; use `surface-consistency paired` for two conditions"
     if words[0] != "score":
         return None
     from surface_consistency.cli.score import foreign_option

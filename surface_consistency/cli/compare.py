@@ -44,21 +44,21 @@ _FLAGS: Final = {
 
 
 class _Form(NamedTuple):
-    """What is printed."""
+    """Form of the output."""
 
     name: str
     """"text", "json", "markdown" or "latex"."""
 
     wide: bool
-    """Whether all columns are printed."""
+    """Whether to print all columns."""
 
 
 def _form(*, wide: bool, **forms: bool) -> _Form:
-    """Return the form of output that is chosen."""
+    """Return the chosen form of output."""
     chosen = [name for name, is_chosen in forms.items() if is_chosen]
     if len(chosen) > 1:
         flags = " and ".join(f"--{name}" for name in chosen)
-        raise ValueError(f"{flags} choose the form of one output; give one of them")
+        raise ValueError(f"{flags} are mutually exclusive; pass only one of them")
     name = chosen[0] if chosen else "text"
     if wide and name in ("markdown", "latex"):
         raise ValueError(f"--wide has no effect on --{name}, whose tables have at most 7 columns")
@@ -73,7 +73,7 @@ def _show(
     doubts: Sequence[str] = (),
     lists: Iterable[str] = (),
 ) -> None:
-    """Print a result, after its page is written; in Markdown with further lists."""
+    """Write the page of a result, then print the result; in Markdown with further lists."""
     from surface_consistency.tables.markdown import markdown_text
 
     sentences = [*result.sentences[:1], *doubts, *result.sentences[1:]]
@@ -81,17 +81,17 @@ def _show(
     result = replace(result, sentences=sentences, note=name_flags(result.note, _FLAGS))
     notes = [name_flags(note, _FLAGS) for note in notes]
     page = None if out is None else result.save(out)
-    said = filter(None, [*result.sentences, result.note, *notes])
+    texts = filter(None, [*result.sentences, result.note, *notes])
     match form.name:
         case "json":
             print(_json(result.to_dict(all=form.wide)))
         case "markdown":
-            finding, *others = map(markdown_text, said)
+            finding, *others = map(markdown_text, texts)
             print("\n\n".join([f"**{finding}**", *others, result.to_markdown(), *lists]))
         case "latex":
             print(result.to_latex())
         case _:
-            lines = [textwrap.fill(one, TERMINAL, break_on_hyphens=False) for one in said]
+            lines = [textwrap.fill(one, TERMINAL, break_on_hyphens=False) for one in texts]
             print("\n".join([*lines, "", replace(result, note="").to_text(all=form.wide)]))
             if page is not None:
                 print(f"\nreport: {page}")
@@ -103,11 +103,11 @@ def _json(values: Mapping[str, object]) -> str:
 
 
 def _options_of(function: Callable[..., object]) -> type[BaseModel]:
-    """Make the record of the keyword arguments of a function that name no column of results."""
+    """Make a record of the keyword arguments of a function, without those of result columns."""
     text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\n\n")[0]
     helps = {
-        name: " ".join(said.split())
-        for name, said in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", text)
+        name: " ".join(described.split())
+        for name, described in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", text)
     }
     fields: dict[str, Any] = {
         name: (_of_option(item.annotation), Field(item.default, description=helps[name]))
@@ -118,7 +118,7 @@ def _options_of(function: Callable[..., object]) -> type[BaseModel]:
 
 
 def _of_option(annotation: Any) -> Any:  # noqa: ANN401 - the type of any argument
-    """Return the type of an option: several names where an argument takes one or several."""
+    """Return the type of an option: several names if an argument takes one or several."""
     origins = [get_origin(one) for one in get_args(annotation)]
     return tuple[str, ...] if Sequence in origins else annotation
 
@@ -223,16 +223,16 @@ def _compare(
 ) -> int:
     """Compare the mean scores of models on the items that all of them answered.
 
-    Takes results of any number of models, tasks and metrics, as inspect_ai, lm-evaluation-harness,
-    HELM, lighteval, OpenCompass, promptfoo and others write them, or tables in CSV, JSONL and
-    Parquet. Scores are in their own scale; items are verified and clusters found. A single model
-    has its mean. Runs of a study must have the same prompts, decoding and rule.
+    Reads results of any number of models, tasks and metrics, as written by inspect_ai,
+    lm-evaluation-harness, HELM, lighteval, OpenCompass, promptfoo and others, or tables in CSV,
+    JSONL and Parquet. Scores keep their scale; items are verified and clusters detected. For a
+    single model, prints the mean. Runs of a study must have the same prompts, decoding and rule.
     """
     from surface_consistency.analysis.compare import compare_results
     from surface_consistency.analysis.models import result_of
 
     if not results:
-        raise ValueError("give result files or folders of the models, or run folders")
+        raise ValueError("pass result files or folders of the models, or run folders")
     form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
     has_answers = out is not None or markdown or models.rule is not None
     source = results[0] if len(results) == 1 else results
@@ -247,7 +247,7 @@ def _compare(
 
 
 def _lost(compared: "ComparedResults") -> Iterator[str]:
-    """List the first items of each metric that a model loses, with both answers, in Markdown."""
+    """List the first items of each metric that a model loses, with both answers, as Markdown."""
     import pandas as pd
 
     from surface_consistency.engine.compare.results_report import (
@@ -263,7 +263,7 @@ def _lost(compared: "ComparedResults") -> Iterator[str]:
             counted = changed_items(lost, compared.unit)
             table = listed_changes(pd.concat(lost).head(MOST_LISTED), f"{counted} lost")
             left = n - len(table.frame)
-            more = f"\n\n{left:,} more, which --out writes" if left else ""
+            more = f"\n\n{left:,} more; use --out to write all" if left else ""
             yield (
                 f"<details><summary>{table.caption}</summary>\n\n{markdown_table(table)}{more}"
                 "\n\n</details>"

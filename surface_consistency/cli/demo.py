@@ -1,4 +1,4 @@
-"""`demo`: the whole study on a toy model with planted frequencies, from rows to report."""
+"""The command `demo`: a complete study of a toy model with planted frequencies."""
 
 import os
 import warnings
@@ -31,7 +31,7 @@ from surface_consistency.studies.redirectqa.toy_model import (
 )
 
 DEFAULT_STEPS = 250
-"""Training steps after which the toy model knows what it was taught."""
+"""Training steps after which the toy model recalls the planted facts."""
 
 _SHOTS = 3
 
@@ -47,21 +47,21 @@ def run_demo(
     Args:
         out: Folder of the run; the model is saved in its subfolder `toy_model`.
         steps: Training steps.
-        say: Called with a line of progress at each stage; None for silence.
+        say: Called with a progress line at each stage; None prints no progress.
 
     Returns:
-        The run folder, and the table of consistency by planted exposure that
-        `highlights/consistency_by_planted_exposure.csv` holds.
+        The run folder, and the table of consistency by planted exposure, which is also written to
+        `highlights/consistency_by_planted_exposure.csv`.
     """
-    tell = say or (lambda line: None)
+    report = say or (lambda line: None)
     data = load_redirectqa("sample").select(templates=("original",))
     exposures = plan_exposures(data.questions)
     folder = RunFolder.create(out)
     model = folder.path / "toy_model"
     sentences = sentences_of(data.questions, exposures)
-    tell(f"{len(sentences)} sentences plant the names of {len(data.pairs)} pairs")
+    report(f"{len(sentences)} sentences plant the names of {len(data.pairs)} pairs")
     train_toy_model(sentences, model, names=[q.question for q in data.questions], steps=steps)
-    tell("asking every fact under every name")
+    report("sending every fact under every name")
     runner = TransformersRunner(str(model), device="cpu", dtype="float32")
     settings = RedirectQASettings(shots=_SHOTS)
     run_study(
@@ -107,17 +107,18 @@ def exposure_table(
     Args:
         outcomes: The outcomes frame.
         exposures: Exposure by (fact id, surface text).
-        counts: How often each surface text stands in the training text, as from `count_names`.
+        counts: Number of occurrences of each surface text in the training text, as returned by
+            `count_names`.
 
     Returns:
-        One row an exposure of the redirect name, "frequent" first: exposure, times_in_text (the
-        largest count among its redirect names; `sentences_of` makes them equal), n,
-        first_accuracy, second_accuracy, consistency with its bounds, flip_rate. Facts that were
-        held out under all their names stand in a row of their own, "fact held out".
+        One row per exposure of the redirect name, "frequent" first: exposure, times_in_text (the
+        largest count of its redirect names; `sentences_of` makes them equal), n, first_accuracy,
+        second_accuracy, consistency with its bounds, flip_rate. Facts that were held out under all
+        their names have a separate row, "fact held out".
     """
     labels = _labels(outcomes, exposures)
     with warnings.catch_warnings():
-        # Facts that were held out have no right canonical answer to condition on.
+        # Facts that were held out have no correct canonical answer to condition on.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         table = paired_by(outcomes.assign(exposure=labels), by="exposure")
     times = outcomes["second_surface"].map(counts).groupby(labels).max()
@@ -135,9 +136,9 @@ def demo(
     steps: Annotated[int, Parameter(help="Training steps.")] = DEFAULT_STEPS,
     json: Json = False,
 ) -> int:
-    """Train a small model on planted facts and run the whole study on it.
+    """Train a small model on planted facts and run a complete study on it.
 
-    In the bundled sample some names are frequent, some rare and some absent. No network, no GPU.
+    Some names of the bundled sample are frequent, some rare, some absent. Needs no network or GPU.
     """
     if steps < 1:
         raise ValueError(f"--steps must be 1 or more, got {steps}")
@@ -146,7 +147,7 @@ def demo(
     )
     if not json:
         print(f"\n{exposure.to_string(index=False, float_format='{:.3f}'.format)}\n")
-        print("first is the canonical name, second the redirect; times_in_text is how often the")
-        print("redirect stands in the training text, by count, longer names and answers included.")
-        print("Two wrong answers are consistent too: see the last row.\n")
+        print("first is the canonical name, second the redirect; times_in_text is the number of")
+        print("occurrences of the redirect in the training text, also in longer names and answers.")
+        print("Two incorrect answers are also consistent: see the last row.\n")
     return finish(report_runs([folder.path], out), out, as_json=json)

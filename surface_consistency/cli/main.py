@@ -1,7 +1,7 @@
-"""The command line: one command with subcommands, each loaded when it is called.
+"""The command line: one command with subcommands, each imported when it is called.
 
-Lists of commands are printed from here, so that `--help` loads neither the library that reads
-options nor anything that computes.
+This module prints the lists of commands, so `--help` imports neither cyclopts nor modules that
+compute.
 """
 
 import errno
@@ -23,39 +23,39 @@ from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.text import printable
 
 _COMMANDS = {
-    "compare": "Compare models on the same items; of one model, the mean.",
+    "compare": "Compare models on the same items; for one model, report the mean.",
     "consistency": "Measure how often two forms of an item are both correct or both incorrect.",
     "paired": "Compare two conditions of the same items, such as two names or two prompts.",
     "accuracy": "Compute the mean score of each model, with a confidence interval.",
     "score": "Score a run again, or score predictions made elsewhere.",
     "run": "Run a study end to end on a model.",
-    "report": "Write tables and one page from scored runs.",
+    "report": "Write tables and a report page from scored runs.",
 }
 _FURTHER = {
     "analyse": "Add an analysis to the page of runs.",
     "build": "Build a data set from its sources.",
     "count": "Count names, pairs of entities or n-grams in a corpus.",
-    "export": "Write scored runs as a data set of the hub.",
-    "demo": "Train a small model on planted facts and run the whole study on it.",
+    "export": "Write scored runs as a data set for the hub.",
+    "demo": "Train a small model on planted facts and run a complete study on it.",
     "lm-eval": "Run lm-evaluation-harness with the tasks of this package.",
-    "lm-eval-path": "Print the folder of these tasks, for the harness' --include_path.",
+    "lm-eval-path": "Print the folder of these tasks for --include_path of the harness.",
 }
 _OPTIONS = {
-    "--help": "Show this list, or with a command its options.",
+    "--help": "Show this list, or the options of a command.",
     "--version": "Show the version.",
     "--debug": "Show the traceback of an error.",
-    "--install-completion": "Let the shell complete commands and options.",
+    "--install-completion": "Install shell completion of commands and options.",
 }
 _CODES = {
-    "0": "The work is done.",
-    "2": "A mistake in the command, or bad input; the message says what to do.",
-    "3": "The work is done, but prompts have no answer; the same command asks them again.",
+    "0": "Success.",
+    "2": "Invalid command or input; the message includes the remedy.",
+    "3": "Success, but prompts have no answer; repeat the command to send them again.",
     "4": "compare --fail-if: a model is worse than its reference.",
-    "130": "Interrupted; the same command again keeps what is finished.",
+    "130": "Interrupted; repeat the command to resume, which keeps finished work.",
 }
 _PLUGINS = {
-    "run": ("Studies", "Ask a model every fact under both conditions, score, report."),
-    "analyse": ("Analyses", "Read runs and something else; add to their page."),
+    "run": ("Studies", "Send every fact under both conditions to a model, score and report."),
+    "analyse": ("Analyses", "Analyse scored runs and add the results to their page."),
 }
 _MAKERS = ("build", "count")
 _HELP = ("--help", "-h")
@@ -67,20 +67,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        argv: Arguments after the program's name; None takes those of the process, which is taken to
-            end after it.
+        argv: Arguments after the program's name; None uses `sys.argv` and assumes that the process
+            ends afterwards.
 
     Returns:
-        0 when the work is done, 2 for a user's mistake or bad input, 3 when the work is done but
-        prompts have no answer, 4 of `compare --fail-if`, 130 when interrupted.
+        0 on success, 2 for an invalid command or input, 3 on success if prompts have no answer, 4
+        if `compare --fail-if` applies, 130 if interrupted.
     """
     given = list(sys.argv[1:] if argv is None else argv)
     words = [word for word in given if word != "--debug"]
     out, err = _Terminal(sys.stdout), _Terminal(sys.stderr, has_progress=True)
     if not words or any(word in _HELP for word in words):
-        out.is_raw = True  # Lists of options are set in colours.
+        out.is_raw = True  # Lists of options are coloured.
     if words[:1] == [_HARNESS]:
-        out.is_raw = err.is_raw = True  # What another program prints.
+        out.is_raw = err.is_raw = True  # Output of another program.
     code = 0
     with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
         warnings.showwarning = _show_warning
@@ -88,30 +88,30 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _run(words, is_process=argv is None)
             sys.stdout.flush()
         except BrokenPipeError:
-            pass  # Whoever read our output has gone.
+            pass  # The reader of the output has closed the pipe.
         except (SurfaceConsistencyError, ValueError, OSError) as error:
             if "--debug" in given:
                 raise
-            for line in _told(error).splitlines() or [type(error).__name__]:
+            for line in _message(error).splitlines() or [type(error).__name__]:
                 print(f"error: {line}", file=sys.stderr)
             code = 2
         except KeyboardInterrupt as error:
-            ending = "keeps what is finished" if words[:1] != ["compare"] else "begins anew"
-            remedy = (*error.args, f"the same command again {ending}")[0]
+            ending = "resume" if words[:1] != ["compare"] else "start again"
+            remedy = (*error.args, f"repeat the command to {ending}")[0]
             print(f"interrupted; {remedy}", file=sys.stderr)
             code = 130
     if out.is_closed:
-        # What is left cannot be written: the interpreter's last flush would say so once more.
+        # The rest cannot be written, and the last flush of the interpreter would report that again.
         sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115
     if argv is None:
-        gc.freeze()  # Else the interpreter looks through everything once more before it ends.
+        gc.freeze()  # Skip the garbage collection at the end of the process.
     return code
 
 
 class _Terminal(io.TextIOBase):
-    """Prints text that others wrote: nothing in it steers the terminal, or ends the command.
+    """Prints text with control characters escaped, so that it cannot control the terminal.
 
-    A line of progress may begin with the return that renews it.
+    A progress line may begin with the carriage return that overwrites the previous one.
     """
 
     def __init__(self, stream: TextIO, *, has_progress: bool = False) -> None:
@@ -122,24 +122,24 @@ class _Terminal(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """What the stream can write."""
+        """Encoding of the stream."""
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
-        """Write a text, escaped where it must be."""
+        """Write a text, with control characters escaped."""
         if not self.is_raw:
             renewal = self._renewal.match(text)
             start = renewal.end() if renewal else 0
             text = text[:start] + printable(text[start:], encoding=self.encoding)
-        self._tell(self._stream.write, text)
+        self._call(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
-        """Hand what was written to the system."""
-        self._tell(self._stream.flush)
+        """Flush the stream."""
+        self._call(self._stream.flush)
 
     def close(self) -> None:
-        """Leave the stream as it is: it is another's, and may be gone already."""
+        """Do nothing: the stream belongs to the caller and may be closed already."""
 
     def isatty(self) -> bool:
         """Return whether the stream is a terminal; False if it was closed."""
@@ -150,11 +150,11 @@ class _Terminal(io.TextIOBase):
         return self._stream.fileno()
 
     def writable(self) -> bool:
-        """Say that it can be written to."""
+        """Return True: the stream is writable."""
         return True
 
-    def _tell(self, act: Callable[..., object], *arguments: str) -> None:
-        """Write or flush; a full disk is named."""
+    def _call(self, act: Callable[..., object], *arguments: str) -> None:
+        """Write or flush; an error such as a full disk has a message that describes it."""
         try:
             act(*arguments)
         except BrokenPipeError:
@@ -162,7 +162,7 @@ class _Terminal(io.TextIOBase):
             raise
         except OSError as error:
             self.is_closed = True
-            text = f"what is printed cannot be written ({error.strerror})"
+            text = f"output cannot be written ({error.strerror})"
             raise OSError(error.errno, text) from error
 
 
@@ -170,7 +170,7 @@ def _run(words: Sequence[str], *, is_process: bool) -> int:
     """Print a list, or load and call a command; return its exit code."""
     command, rest = (*words, "--help")[0], words[1:]
     if command in _HELP:
-        text = "Is the same fact answered alike under two conditions?"
+        text = "Measure whether a model answers the same fact consistently under two conditions."
         makers = () if find_spec("surface_consistency_build") else _MAKERS
         further = {name: line for name, line in _FURTHER.items() if name not in makers}
         parts = {"Commands": _COMMANDS, "Further commands": further}
@@ -207,13 +207,13 @@ def _print_path(path: Path, rest: Sequence[str]) -> None:
     if any(word in _HELP for word in rest):
         print(_listing("lm-eval-path", _FURTHER["lm-eval-path"]))
     elif rest:
-        raise ValueError(f"lm-eval-path takes no {rest[0]!r}; it prints a folder")
+        raise ValueError(f"lm-eval-path does not accept {rest[0]!r}; it prints a folder")
     else:
         print(path)
 
 
 def _listing(usage: str, text: str, **parts: Mapping[str, str]) -> str:
-    """Set names and what they do in two columns."""
+    """Format names and their descriptions in two columns."""
     width = min(shutil.get_terminal_size().columns, 100)
     column = max((len(name) for part in parts.values() for name in part), default=0) + 4
     lines = [f"Usage: surface-consistency {usage}", "", *textwrap.wrap(text, width)]
@@ -226,18 +226,18 @@ def _listing(usage: str, text: str, **parts: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _told(error: Exception) -> str:
-    """Say what went wrong; what the system says alone would not name file or remedy."""
+def _message(error: Exception) -> str:
+    """Return the message of an error, with file and remedy if the system omits them."""
     if isinstance(error, UnicodeEncodeError):
         text = error.object[max(error.start - 30, 0) : error.end + 30]
         return (
-            f"{text!r} holds bytes that are no UTF-8, or half a surrogate pair, which no file here "
-            "can hold; rename the file or folder, or replace it in the text"
+            f"{text!r} contains bytes that are not UTF-8, or half a surrogate pair, which cannot "
+            "be written to a file; rename the file or folder, or replace it in the text"
         )
     if isinstance(error, OSError) and error.filename and error.errno in _NO_ROOM:
         return (
             f"{error.filename} cannot be written ({error.strerror}); free disk space or choose "
-            "another place, then run the same again"
+            "another folder, then repeat the command"
         )
     return str(error)
 
@@ -245,7 +245,7 @@ def _told(error: Exception) -> str:
 def _show_warning(
     message: Warning | str, category: type[Warning], *_: object, **__: object
 ) -> None:
-    """Print a warning as one line, without the place in the code."""
+    """Print a warning as one line, without its location in the code."""
     print(f"warning: {message}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share: who answers, and where results go."""
+"""Options and arguments that several commands share."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,28 +11,28 @@ from pydantic import BaseModel
 from surface_consistency.cli.record_command import flag_of
 from surface_consistency.errors import SourceNotFoundError
 
-RUNS: Final = "Folders of scored runs, or folders that hold such folders."
+RUNS: Final = "Folders of scored runs, or folders that contain them."
 """Help of the runs that a command reads."""
 
 Out = Annotated[Path, Parameter(help="Folder of the results.")]
 """The option --out."""
 
-Json = Annotated[bool, Parameter(help="Print JSON for machines.", negative=())]
+Json = Annotated[bool, Parameter(help="Print machine-readable JSON.", negative=())]
 """The option --json."""
 
 
 def run_folders(paths: Sequence[Path]) -> list[Path]:
-    """Find the runs that a user names, before anything else is asked of the command.
+    """Find the run folders in the paths of a command.
 
     Args:
-        paths: Run folders, or folders that hold several, such as of a sweep or of several files of
-            predictions.
+        paths: Run folders, or folders that contain several, such as those of a sweep or of several
+            files of predictions.
 
     Returns:
         The run folders.
 
     Raises:
-        SourceNotFoundError: If a path is neither.
+        SourceNotFoundError: If a path is neither of these.
     """
     from surface_consistency.runs.folder import RunFolder
 
@@ -46,23 +46,23 @@ def run_folders(paths: Sequence[Path]) -> list[Path]:
 
 @contextmanager
 def naming(flag: str) -> Iterator[None]:
-    """Put the flag before an error about a file, folder or repository that is not found.
+    """Prefix the flag to an error for a file, folder or repository that is not found.
 
     Args:
-        flag: The option that named it.
+        flag: The option that contains the path.
 
     Raises:
-        SourceNotFoundError: As within, with the flag.
+        SourceNotFoundError: If the code within raises it; the message names the flag.
     """
     try:
         yield
     except SourceNotFoundError as error:
-        told = str(error)
-        raise SourceNotFoundError(told if flag in told else f"{flag}: {told}") from error
+        text = str(error)
+        raise SourceNotFoundError(text if flag in text else f"{flag}: {text}") from error
 
 
 def source_flag(record: type[BaseModel]) -> str:
-    """Name the option that sets where the data of a study come from.
+    """Return the option that sets the source of the data of a study.
 
     Args:
         record: The settings record of the data.

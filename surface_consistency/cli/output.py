@@ -1,4 +1,4 @@
-"""What commands print."""
+"""Output of commands."""
 
 import json
 from pathlib import Path
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from surface_consistency.engine.report import Reported
 
 UNANSWERED: Final = 3
-"""Exit code where the work is done but prompts have no answer."""
+"""Exit code of success if prompts have no answer."""
 
 WORSE: Final = 4
-"""Exit code of `compare --fail-if` where a model is worse."""
+"""Exit code of `compare --fail-if` if a model is worse."""
 
 
 def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
-    """Print the finding, the main table, the first of each analysis, and where the files are.
+    """Print the finding, the main table, the first table of each analysis, and paths of files.
 
     Args:
         reported: The page and its tables.
@@ -26,7 +26,7 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
         as_json: Whether to print one JSON object with all tables; undefined numbers are null.
 
     Returns:
-        The exit code of a command that asks or judges: `UNANSWERED` where prompts of the runs have
+        The exit code of a command that runs or scores: `UNANSWERED` if prompts of the runs have
         no answer, else 0.
     """
     n_unanswered = sum(run.scoring.n_unanswered for run in reported.runs if run.scoring is not None)

@@ -1,8 +1,8 @@
 """A command whose options are the fields of settings records.
 
-Each field is one option: its name is the flag, its docstring the help. The command line hands the
-texts of the options to pydantic, whose errors are reported by flag. Fields that are `Rare` have no
-flag of their own; the option `--setting` sets them.
+Each field is one option: its name is the flag, its docstring the help. The texts of the options
+are passed to pydantic, whose errors are reported by flag. Fields that are `Rare` have no flag; the
+option `--setting` sets them.
 """
 
 import inspect
@@ -24,7 +24,7 @@ SETTING = "--setting"
 
 
 COMMON = Group("Common options", sort_key=0)
-"""Heading of the options that a command declares itself, of required ones and of `_COMMON`."""
+"""Heading of options that a command declares itself, of required options and of `_COMMON`."""
 
 _MORE = Group("More options", sort_key=1)
 _COMMON = {
@@ -32,7 +32,7 @@ _COMMON = {
     *("item", "form", "score", "repeat", "cluster", "by", "names", "first", "second", "condition"),
     *("baseline", "margin", "test", "missing", "confidence"),
 }
-"""Fields whose options are listed first; a word is one thing in all commands."""
+"""Fields whose options are listed first; a name has the same meaning in all commands."""
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _NAMED = re.compile(
@@ -53,14 +53,14 @@ class _Option(NamedTuple):
 
 
 def flag_of(name: str, field: FieldInfo) -> str:
-    """Name the flag of a settings field.
+    """Return the flag of a settings field.
 
     Args:
         name: Name of the field.
         field: The field.
 
     Returns:
-        Its flag, "--no-..." for a field that is true by default; "--setting name" for a `Rare` one.
+        The flag: "--no-..." if the field is true by default, "--setting name" if it is `Rare`.
     """
     if RARE in field.metadata:
         return f"{SETTING} {name}"
@@ -95,7 +95,7 @@ def record_command(
 
     Raises:
         PluginError: If two records have a field of the same name, or a field is a record. A `Rare`
-            field that has the name and type of one of an earlier record is set by that option too.
+            field with the name and type of a field of an earlier record shares its option.
     """
     own = [
         item
@@ -133,7 +133,7 @@ def record_command(
             parameters[key] = _parameter(key, option, text, is_optional)
     rare = [name for name, option in options.items() if RARE in option.field.metadata]
     if rare:
-        text = f"Set a setting that has no flag, as NAME=VALUE: {', '.join(sorted(rare))}."
+        text = f"Set a setting without a flag, as NAME=VALUE: {', '.join(sorted(rare))}."
         described = Parameter(
             name=SETTING, help=text, group=_MORE, consume_multiple=True, negative=()
         )
@@ -198,8 +198,8 @@ def name_flags(message: str, flags: Mapping[str, str]) -> str:
         The message for a user of the command line.
 
     Examples:
-        >>> name_flags("`n_items` is 0; leave `seed=1` out", {"n_items": "--n-items"})
-        '--n-items is 0; leave `seed=1` out'
+        >>> name_flags("`n_items` is 0; omit `seed=1`", {"n_items": "--n-items"})
+        '--n-items is 0; omit `seed=1`'
         >>> name_flags("pass split='test'", {"split": "--split"})
         'pass --split test'
         >>> name_flags("pass columns={'answers': 'gold'}", {"column": "--column"})
@@ -221,7 +221,7 @@ def name_flags(message: str, flags: Mapping[str, str]) -> str:
 
 
 def describe_problems(error: ValidationError, flags: Mapping[str, str]) -> str:
-    """Describe what pydantic found wrong, by flag.
+    """Describe the errors of pydantic, by flag.
 
     Args:
         error: The error.
@@ -247,12 +247,12 @@ def describe_problems(error: ValidationError, flags: Mapping[str, str]) -> str:
             text = f"{message[:1].lower()}{message[1:]}, got {got}"
             lines.setdefault(flags[name], []).append(text)
     return "\n".join(
-        f"{line}: {' or '.join(said)}" if said else line for line, said in lines.items()
+        f"{line}: {' or '.join(rules)}" if rules else line for line, rules in lines.items()
     )
 
 
 def read_exactly(kind: Any, tokens: Any) -> Any:  # noqa: ANN401 - of any type that an option has
-    """Read the texts of an option as pydantic does, which rounds nothing.
+    """Read the texts of an option with pydantic, which does not round numbers.
 
     Args:
         kind: Type of the option.
@@ -272,14 +272,14 @@ def read_exactly(kind: Any, tokens: Any) -> Any:  # noqa: ANN401 - of any type t
 
 
 def _rules(error: ValidationError) -> str:
-    """Join the rules that a value breaks: one per member of a union."""
+    """Join the rules that a value violates: one per member of a union."""
     messages = [detail["msg"] for detail in error.errors(include_url=False)]
     text = " or ".join(dict.fromkeys(messages))
     return f"{text[:1].lower()}{text[1:]}"
 
 
 def _parameter(name: str, option: _Option, text: str, is_optional: bool) -> inspect.Parameter:
-    """Describe one option to cyclopts, which splits the words of the command and prints help."""
+    """Describe one option for cyclopts, which parses the command line and prints help."""
     field = option.field
     kind: Any = _bare(field.annotation)
     default = field.get_default(call_default_factory=True)
@@ -334,12 +334,12 @@ def _items(flag: str, texts: Sequence[str]) -> dict[str, str]:
     """Split NAME=VALUE texts."""
     for text in texts:
         if text.find("=") < 1:
-            raise ValueError(f"{flag} takes NAME=VALUE, got {text!r}")
+            raise ValueError(f"{flag} requires NAME=VALUE, got {text!r}")
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
 def _bare(kind: Any) -> Any:  # noqa: ANN401 - of any type that a field has
-    """Remove what annotates a type, or the members of a union."""
+    """Remove annotations from a type, or from the members of a union."""
     if get_origin(kind) is Annotated:
         return _bare(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
@@ -355,7 +355,7 @@ def _is(container: type, kind: Any) -> bool:  # noqa: ANN401 - of any type that 
 
 
 def _as_typed(value: object) -> str:
-    """Write a default as it would be typed."""
+    """Format a default as it is typed on the command line."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}={item}" for name, item in value.items())
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

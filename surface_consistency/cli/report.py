@@ -1,4 +1,4 @@
-"""`report`, `analyse` and `export`: what is made of scored runs."""
+"""The commands `report`, `analyse` and `export`, which read scored runs."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from surface_consistency.results.inputs import files_of
 from surface_consistency.schemas.settings import Settings
 
 _Out = Annotated[
-    Path | None, Parameter(help="Folder of the page; the folder of a single run by default.")
+    Path | None, Parameter(help="Folder of the page; default: the folder of a single run.")
 ]
 
 
@@ -25,12 +25,12 @@ def _report(
     *runs: Annotated[Path, Parameter(help=RUNS)],
     out: _Out = None,
     fact: Annotated[
-        str | None, Parameter(help="Print the whole trace of a fact instead, such as its id.")
+        str | None, Parameter(help="Print the trace of this fact (such as its id) instead.")
     ] = None,
     json: Json = False,
     reporting: ReportSettings,
 ) -> None:
-    """Write tables and one page from scored runs."""
+    """Write tables and a report page from scored runs."""
     folders = run_folders(runs)
     if fact is None and folders:
         home = _home(out, folders)
@@ -48,12 +48,12 @@ def make_analyse(name: str) -> Callable[..., object]:
         name: The analysis, as for `find_analysis`.
 
     Returns:
-        The command: its options are the fields of the analysis's settings.
+        The command: its options are the fields of the settings of the analysis.
     """
     analysis = find_analysis(name)
     reads_files = type(analysis).prepare is not Analysis.prepare
 
-    named = f"{RUNS} Or files that it reads." if reads_files else RUNS
+    named = f"{RUNS} Or files for the analysis." if reads_files else RUNS
 
     def analyse(
         *runs: Annotated[Path, Parameter(help=named)],
@@ -76,7 +76,7 @@ def make_analyse(name: str) -> Callable[..., object]:
 
 
 def _named_runs(path: Path, reads_files: bool) -> list[Path]:
-    """Find the runs that a path names; files are left to the analysis that reads files."""
+    """Find the runs in a path; return files unchanged if the analysis reads files."""
     if reads_files and path.is_file():
         return [path]
     if reads_files and path.is_dir() and not any(path.rglob("manifest.json")):
@@ -87,13 +87,13 @@ def _named_runs(path: Path, reads_files: bool) -> list[Path]:
 
 
 def _home(out: Path | None, folders: Sequence[Path]) -> Path:
-    """Choose the folder of the page: that of a single run by default."""
+    """Choose the folder of the page: by default the folder of the only run."""
     if out is None and len(folders) == 1 and folders[0].is_dir():
         return folders[0]
     if out is None:
         raise ValueError("--out is required for several runs or files: the folder of report.html")
     if out.suffix == ".html" or out.is_file():
-        raise ValueError(f"--out names a folder, which gets report.html, not {out}")
+        raise ValueError(f"--out is a folder, to which report.html is written; got the file {out}")
     return out
 
 
@@ -102,16 +102,16 @@ report: Final = record_command(_report, reporting=ReportSettings)
 
 
 def _export(
-    *runs: Annotated[Path, Parameter(help=f"{RUNS} All of one study.")],
+    *runs: Annotated[Path, Parameter(help=f"{RUNS} All must be of the same study.")],
     out: Annotated[Path, Parameter(help="Folder of the data set.")],
 ) -> None:
-    """Write the outcomes of scored runs as a data set of the hub: Parquet and its card.
+    """Write the outcomes of scored runs as a data set for the hub: Parquet and a card.
 
     Nothing is uploaded.
     """
     if not runs:
         raise ValueError("give the folders of scored runs")
-    # Imported here, so that `report` starts faster.
+    # Imported here so that `report` starts faster.
     from surface_consistency.engine.export import export_dataset
 
     print("\n".join(map(str, export_dataset(run_folders(runs), out))))

@@ -1,4 +1,4 @@
-"""`run STUDY`: a study end to end on one model, or on several one after the other."""
+"""The command `run STUDY`: a study end to end on one model or on several in sequence."""
 
 import gc
 import json as json_
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 _TOY_MODEL = "toy_model"
 _DEMO = "redirectqa"
-_ASKED = "asked.json"
+_DESCRIBED = "asked.json"
 _OF_ONE_COMMAND = ("--model", "--out", "--print-commands", "--shards")
 
 _Shards = Annotated[
     int,
     Parameter(
         help="Number of parts of each run, for several processes or machines: with "
-        "--print-commands, print a command per part; with --shard, run one part; otherwise merge "
+        "--print-commands, print one command per part; with --shard, run one part; else merge "
         "the finished parts, score and report."
     ),
 ]
@@ -57,8 +57,8 @@ _Shard = Annotated[int | None, Parameter(help="Part to run, from 1 to --shards."
 _PrintCommands = Annotated[
     bool,
     Parameter(
-        help="Print one command per model and part, and last the command that reports, and on "
-        "standard error which servers they contact; run nothing.",
+        help="Print one command per model and part, then the command that reports, and on "
+        "standard error the servers that they contact; run nothing.",
         negative=(),
     ),
 ]
@@ -71,8 +71,8 @@ def make_run(name: str) -> Callable[..., object]:
         name: The study, as for `find_study`.
 
     Returns:
-        The command: its options are the fields of the study's settings records. The study itself
-        is loaded when the command is called.
+        The command: its options are the fields of the settings records of the study. The study is
+        loaded when the command is called.
     """
     records = study_records(name)
 
@@ -91,17 +91,17 @@ def make_run(name: str) -> Callable[..., object]:
         **further: Settings,
     ) -> int:
         toy_model = cast("ToyModelSettings | None", further.get(_TOY_MODEL))
-        asked = settings.model_dump(mode="json")
+        given = settings.model_dump(mode="json")
         _check_shards(shards, shard, model)
         _check_toy_model(name, records, model, toy_model)
-        homes = _homes([one.as_published(records, asked) for one in model.each()], out)
-        scoring = records.judged(scoring, asked, is_new_run=True)
+        homes = _homes([one.as_published(records, given) for one in model.each()], out)
+        scoring = records.judged(scoring, given, is_new_run=True)
         if print_commands:
             print("\n".join(_commands(model.model, [home for _, home in homes], out, shards)))
             _print_contacts(records, [one for one, _ in homes], settings, scoring)
             return 0
         settings = settings.for_command(out)
-        models = _Asked(name, out, source, settings, scoring, toy_model, shards, shard, not json)
+        models = _Models(name, out, source, settings, scoring, toy_model, shards, shard, not json)
         return models.run(homes, reporting, as_json=json)
 
     further: dict[str, Any] = {}
@@ -123,8 +123,8 @@ def make_run(name: str) -> Callable[..., object]:
 
 
 def _of_papers(records: StudyRecords) -> str:
-    """Name the defaults that are not those of a study's papers, for its help."""
-    said = []
+    """List the defaults that differ from the papers of a study, for its help."""
+    texts = []
     for paper, found in paper_differences(records).items():
         shown = [
             f"{one.name} {one.default} ({one.paper})"
@@ -132,33 +132,31 @@ def _of_papers(records: StudyRecords) -> str:
             if one.section and one.table != "unmatched"
         ]
         silent = [one.name for one in found if one.table == "unstated"]
-        said.append(
+        texts.append(
             f"\n\nDefaults that differ from {paper}, with the paper's value: {', '.join(shown)}. "
             f"Not stated in the paper: {', '.join(silent)}."
         )
-    return "".join(said) + (
-        "\n\nThe values of the paper are set by --as-published." if said else ""
-    )
+    return "".join(texts) + ("\n\n--as-published sets the values of the paper." if texts else "")
 
 
 def no_preset(name: str) -> str:
-    """Describe where a paper's prompts are, for a study without a preset of them.
+    """Return the message for --prompts of a study that has no preset of prompts.
 
     Args:
         name: The study, as for `find_study`.
 
     Returns:
-        The problem with --prompts, and the remedy.
+        The problem with --prompts, with the source of the prompts of the paper, and the remedy.
     """
     from surface_consistency.engine.study import find_study
 
     study = find_study(name)
-    remark = study.design.paper_prompts or "no paper's words are known of it"
-    return f"--prompts: {study.name} has no preset of prompts: {remark}; leave --prompts out"
+    remark = study.design.paper_prompts or "the wording of its paper is not known"
+    return f"--prompts: {study.name} has no preset of prompts: {remark}; omit --prompts"
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Models:
     """A study with its settings, for any number of models."""
 
     name: str
@@ -187,7 +185,7 @@ class _Asked:
         cluster_of(study, reporting)
         for model, _ in homes:
             if model.model == _TOY_MODEL and model.runner not in (None, study.records.runner):
-                raise ValueError("--model toy_model trains its own model; leave out --runner")
+                raise ValueError("--model toy_model trains its own model; omit --runner")
         folders: list[RunFolder] = []
         failures: dict[Path, str] = {}
         data: list[object] = []
@@ -203,9 +201,9 @@ class _Asked:
                     if not data:
                         with naming(source_flag(type(self.source))):
                             data.append(study.load(self.source))
-                    folders += self._asked(study, data[0], model, home)
+                    folders += self._run_model(study, data[0], model, home)
             except Exception as error:
-                # Whatever a model, a plugin or a library raises, the other models are run.
+                # An error of a model, plugin or library does not stop the other models.
                 if len(homes) == 1:
                     raise
                 is_ours = isinstance(error, SurfaceConsistencyError)
@@ -220,10 +218,10 @@ class _Asked:
             print(f"error: {home}: {' '.join(why.split())}", file=sys.stderr)
         return 2 if failures else code
 
-    def _asked(
+    def _run_model(
         self, study: "Study", data: object, model: ModelSettings, home: Path
     ) -> "list[RunFolder]":
-        """Run a model, or a part of it, and score what is whole."""
+        """Run a model, or one part of its run, and score complete runs."""
         from surface_consistency.engine.run import WHOLE
         from surface_consistency.engine.sweep import run_sweep
         from surface_consistency.runs.files import write_text
@@ -246,7 +244,7 @@ class _Asked:
             shard=WHOLE if self.shard is None else (self.shard - 1, self.shards),
         )
         if self.shard is None and home != self.out:
-            write_text(home / _ASKED, self._description(model))
+            write_text(home / _DESCRIBED, self._description(model))
         return folders
 
     def _runner(self, study: "Study", data: object, model: ModelSettings, home: Path) -> "Runner":
@@ -277,9 +275,9 @@ class _Asked:
         return [RunFolder(home / name) for name, _ in self.settings.variants()]
 
     def _is_done(self, study: "Study", model: ModelSettings, home: Path) -> bool:
-        """Return whether a model needs not be loaded, since the same command was finished."""
-        asked = within(home, _ASKED)
-        if not asked.is_file() or asked.read_text(encoding="utf-8") != self._description(model):
+        """Return whether the same command is finished, so that the model is not loaded."""
+        file = within(home, _DESCRIBED)
+        if not file.is_file() or file.read_text(encoding="utf-8") != self._description(model):
             return False
         scorings = [folder.read_scoring() for folder in self._folders(study, home)]
         return all(one is not None and not one.n_unanswered for one in scorings)
@@ -291,7 +289,7 @@ class _Asked:
 
 
 def _homes(models: Sequence[ModelSettings], out: Path) -> list[tuple[ModelSettings, Path]]:
-    """Choose the folder of each model: `out`, or a folder per model in it."""
+    """Choose the folder of each model: `out`, or one folder per model in it."""
     from surface_consistency.runs.files import as_file_name
 
     if len(models) == 1:
@@ -300,19 +298,19 @@ def _homes(models: Sequence[ModelSettings], out: Path) -> list[tuple[ModelSettin
     for place, (model, home) in enumerate(homes):
         if home in [other for _, other in homes[:place]]:
             raise ValueError(
-                f"--model {model.model}: two models have the folder {home}; run one of them in "
-                "another --out"
+                f"--model {model.model}: two models have the same folder {home}; run one of them "
+                "with another --out"
             )
     return homes
 
 
 def _part(home: Path, number: int, n_shards: int) -> Path:
-    """Name the folder of a part of a run."""
+    """Return the folder of a part of a run."""
     return home / "shards" / f"{number:05d}-of-{n_shards:05d}"
 
 
 def _commands(models: Sequence[str], homes: Sequence[Path], out: Path, n_shards: int) -> list[str]:
-    """Write a command per model and part, and last the one that reports all."""
+    """Return one command per model and part, then the command that reports all."""
     named = [["--model", model] for model in models] or [[]]
     words = _without(shlex.split(COMMAND.get() or ""), _OF_ONE_COMMAND)
     commands = []
@@ -331,7 +329,7 @@ def _commands(models: Sequence[str], homes: Sequence[Path], out: Path, n_shards:
 def _print_contacts(
     records: StudyRecords, models: Sequence[ModelSettings], *settings: Settings
 ) -> None:
-    """Print what the commands will contact, and which variables they read."""
+    """Print the servers that the commands contact, and the variables that they read."""
     named = [
         (one.runner or records.runner, one.options) for one in models if one.model != _TOY_MODEL
     ]
@@ -353,27 +351,27 @@ def _without(words: Sequence[str], flags: Sequence[str]) -> list[str]:
 
 
 def _check_shards(shards: int, shard: int | None, model: ModelsSettings) -> None:
-    """Refuse a part that does not exist, and parts of a model that is trained."""
+    """Raise an error for a part that does not exist, and for parts of the toy model."""
     if shards < 1:
-        raise ValueError(f"--shards is 1 or more, got {shards}")
+        raise ValueError(f"--shards must be 1 or more, got {shards}")
     if shard is not None and not 1 <= shard <= shards:
-        raise ValueError(f"--shard is a number from 1 to --shards {shards}, got {shard}")
+        raise ValueError(f"--shard must be a number from 1 to --shards {shards}, got {shard}")
     if shards > 1 and _TOY_MODEL in model.model:
-        raise ValueError("--shards needs a model that exists; leave it out for toy_model")
+        raise ValueError("--shards requires a trained model; omit it for toy_model")
 
 
 def _check_toy_model(
     study: str, records: StudyRecords, model: ModelsSettings, toy_model: Settings | None
 ) -> None:
-    """Refuse a toy model that the study does not have, and options that would have no effect."""
+    """Raise an error if the study has no toy model, or if an option would have no effect."""
     if _TOY_MODEL not in model.model:
         if toy_model is not None and toy_model.model_fields_set:
             name = min(toy_model.model_fields_set)
             flag = flag_of(name, type(toy_model).model_fields[name])
-            raise ValueError(f"{flag} is an option of the toy model; it needs --model toy_model")
+            raise ValueError(f"{flag} is an option of the toy model; it requires --model toy_model")
         return
     if records.toy_model is None:
         raise ValueError(
-            f"--model toy_model: the study {study} has no toy model; name a model"
+            f"--model toy_model: the study {study} has no toy model; pass the name of a model"
             + ("; `surface-consistency demo` trains one" if study == _DEMO else "")
         )

@@ -1,4 +1,4 @@
-"""`score`: judge a run again, or predictions made elsewhere."""
+"""The command `score`: score a run again, or score predictions made elsewhere."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DEFAULT = "redirectqa"
 _NO_RUN_AFTER = ("--out", "--label", "--source")
-"""Options whose values may name a folder with a manifest that is not the run to score."""
+"""Options whose value may be a folder with a manifest that is not the run to score."""
 
 
 def make_score(argv: Sequence[str]) -> Callable[..., object]:
@@ -35,10 +35,10 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         argv: Arguments after `score`.
 
     Returns:
-        The command: its options are the scoring settings of that study, and those of its data.
+        The command: its options are the scoring settings and the data settings of that study.
 
     Raises:
-        ValueError: If a setting belongs to another study only; names that study.
+        ValueError: If a setting belongs only to another study; the message names it.
     """
     name = _study_of(argv)
     records = study_records(name)
@@ -51,24 +51,24 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
             raise ValueError(message)
 
     def score(
-        run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,
+        run: Annotated[Path | None, Parameter(help="Folder of a run to score again.")] = None,
         /,
         *,
         predictions: Annotated[
             tuple[Path, ...],
             Parameter(
-                help="Files of predictions made elsewhere, one a model: JSONL, JSON, CSV (.gz "
-                "too), Parquet, a saved `datasets` folder, results of OpenAI's batches, samples of "
+                help="Files of predictions made elsewhere, one per model: JSONL, JSON, CSV (also "
+                ".gz), Parquet, a saved `datasets` folder, results of OpenAI batches, samples of "
                 "lm-evaluation-harness, or logs of inspect_ai.",
                 consume_multiple=True,
                 negative=(),
             ),
         ] = (),
         label: Annotated[
-            str | None, Parameter(help="Name of the model in tables; the file's by default.")
+            str | None, Parameter(help="Name of the model in tables; default: that of the file.")
         ] = None,
         study_name: Annotated[
-            str, Parameter(name="--study", help="Study whose data the predictions answer.")
+            str, Parameter(name="--study", help="Study to whose data the predictions belong.")
         ] = _DEFAULT,
         out: Annotated[
             Path | None, Parameter(help="Folder of the new run, with --predictions.")
@@ -81,7 +81,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         reporting: ReportSettings,
     ) -> int:
         if (run is None) == (not predictions):
-            raise ValueError("give either the folder of a run or --predictions FILE, one of them")
+            raise ValueError("pass either the folder of a run or --predictions FILE")
         from surface_consistency.cli.output import finish
         from surface_consistency.engine.report import report_runs
         from surface_consistency.engine.score import score_files, score_run
@@ -90,17 +90,17 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
 
         study = find_study(name)
         if run is not None:
-            _refuse_data_options(source, settings, reading, out=out, label=label)
+            _check_data_options(source, settings, reading, out=out, label=label)
             folder = RunFolder.open(run)
             score_run(folder, study=study, scoring=scoring)
             folders, home = [folder], run
         else:
             if out is None:
-                raise ValueError("--predictions needs --out, the folder for the verdicts")
+                raise ValueError("--predictions requires --out, the folder of the new run")
             source = source or records.source.model_validate({})
             with naming(source_flag(records.source)):
                 data = study.load(source)
-            _refuse_unused(study, data, settings)
+            _check_unused(study, data, settings)
             folders, home = (
                 score_files(
                     study,
@@ -120,9 +120,9 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
 
     return record_command(
         score,
-        help_text="Judge a run again, or judge predictions made elsewhere.\n\nWith RUN: judge its "
-        "answers again, by another rule or judge; nothing is asked anew. With --predictions: judge "
-        "files of outputs against the data, into --out.",
+        help_text="Score a run again, or score predictions made elsewhere.\n\nWith RUN: score its "
+        "answers again with another rule or LLM judge; no prompt is sent again. With "
+        "--predictions: score files of outputs on the data and write a new run to --out.",
         optional=("source",),
         reading=PredictionSettings,
         source=records.source,
@@ -133,14 +133,14 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
 
 
 def foreign_option(argv: Sequence[str], flag: str) -> str | None:
-    """Say what to use where an option of another study is given.
+    """Return the message for an option of another study.
 
     Args:
         argv: Arguments after `score`.
-        flag: An option that the study of the run does not have.
+        flag: An option that does not exist for the study of the run.
 
     Returns:
-        The message, or None where the option is of no study.
+        The message with the options to use, or None if no study has the option.
 
     Raises:
         SourceNotFoundError: If the first argument is not the folder of a run.
@@ -156,13 +156,13 @@ def foreign_option(argv: Sequence[str], flag: str) -> str | None:
     own = _scoring_flags(study)
     alike = [name for name in own if name.endswith(f"-{flag.removeprefix('--')}")]
     return (
-        f"{flag} does not judge runs of {study}; use {', '.join(alike or own)}, or --study "
+        f"{flag} is not a scoring option of {study}; use {', '.join(alike or own)}, or --study "
         f"for predictions on the data of {', '.join(owners)}"
     )
 
 
 def _scoring_flags(name: str) -> list[str]:
-    """List the flags that say how a study judges; none of a study that cannot be loaded."""
+    """List the scoring flags of a study; an empty list if the study cannot be loaded."""
     try:
         fields = study_records(name).scoring.model_fields
     except PluginError:
@@ -171,7 +171,7 @@ def _scoring_flags(name: str) -> list[str]:
 
 
 def _study_of(argv: Sequence[str]) -> str:
-    """Name the study: that of the run, or the one that --study names."""
+    """Return the name of the study of the run, or the value of --study."""
     named = _DEFAULT
     for before, word in zip(("", *argv), argv, strict=False):
         if before not in _NO_RUN_AFTER and (Path(word) / "manifest.json").is_file():
@@ -184,8 +184,8 @@ def _study_of(argv: Sequence[str]) -> str:
     return named
 
 
-def _refuse_unused(study: "Study", data: object, settings: StudySettings) -> None:
-    """Refuse options that change neither the scored items nor how answers are read."""
+def _check_unused(study: "Study", data: object, settings: StudySettings) -> None:
+    """Raise an error for options that affect neither the scored items nor their scores."""
     from surface_consistency.engine.study import make_plan
 
     read = {"limit", "max_reasoning_tokens", "reasoning_tags", "reasoning_opened"}
@@ -197,7 +197,7 @@ def _refuse_unused(study: "Study", data: object, settings: StudySettings) -> Non
     for name in given:
         rest = settings.model_dump(include=settings.model_fields_set - {name})
         field = type(settings).model_fields[name]
-        # A choice that is without effect on these data may differ from another than the default.
+        # A choice without effect may equal the default, so it is compared with all choices.
         is_choice = get_origin(field.annotation) is Literal
         choices = [{name: one} for one in get_args(field.annotation)] if is_choice else []
         others = [
@@ -213,8 +213,8 @@ def _refuse_unused(study: "Study", data: object, settings: StudySettings) -> Non
         )
 
 
-def _refuse_data_options(*records: Settings | None, **own: object) -> None:
-    """Refuse options that scoring a run again would not heed."""
+def _check_data_options(*records: Settings | None, **own: object) -> None:
+    """Raise an error for options that have no effect when a run is scored again."""
     foreign = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
     for record in filter(None, records):
         fields = type(record).model_fields
@@ -222,5 +222,5 @@ def _refuse_data_options(*records: Settings | None, **own: object) -> None:
     if foreign:
         raise ValueError(
             f"{', '.join(sorted(foreign))} {'belongs' if len(foreign) == 1 else 'belong'} to "
-            "--predictions; a run is scored where it is, against its own questions"
+            "--predictions; a run is scored in its folder, on its own questions"
         )

@@ -1,4 +1,4 @@
-"""One choice of clusters for files by rows, for files by sums, and for frames."""
+"""The same choice of clusters for files by rows, files by sums, and frames."""
 
 import re
 
@@ -14,7 +14,7 @@ from surface_consistency.errors import UndefinedMetricWarning
 N = 60
 ITEM = np.arange(N)
 SIZES = st.integers(1, 60)
-"""Items of a group: from groups that are items to one group of all."""
+"""Items per group: from groups of one item to one group of all items."""
 LABEL_SIZES = {"topic": 5, "subject": 2, "domain": 4, "category": 3}
 COLUMNS = st.dictionaries(
     st.sampled_from(["article", "video_id", "topic", "subject"]),
@@ -54,13 +54,13 @@ def test_files_and_frames_have_the_same_clusters(tmp_path_factory, columns):
     n_clusters = by_rows.to_frame(all=True)["n_clusters"].tolist()
     for source in (frames[0], files["csv"][0], files["parquet"][0]):
         one = accuracy(source)
-        note = one.note if one.note.startswith("Clusters: ") else "Clusters: items, each on its own"
+        note = one.note if one.note.startswith("Clusters: ") else "Clusters: items, assumed"
         start = note.partition("; pass cluster")[0].partition("; cluster=")[0].partition(" Col")[0]
         assert expected.startswith(start.rstrip("."))
         assert one.to_frame()["n_clusters"].tolist() == n_clusters
 
 
-def test_items_without_a_context_are_clusters_of_their_own():
+def test_items_without_a_context_are_separate_clusters():
     frame = made({"article": (6, 3, True)}, 0)
     filled = frame.assign(article=frame["article"].fillna(frame["item"].astype(str)))
 
@@ -74,7 +74,7 @@ def test_items_without_a_context_are_clusters_of_their_own():
     )
 
 
-def test_one_row_of_an_item_gives_the_context_of_the_others():
+def test_context_of_an_item_is_taken_from_any_of_its_rows():
     frame = pd.concat([made({"article": (6, 0, True)}, m).assign(model=m) for m in (0, 1)])
     frame["article"] = frame["article"].mask(frame["model"] == 1)
 
@@ -87,7 +87,7 @@ def test_few_contexts_with_empty_cells_can_be_filled_and_named():
     note = clusters(compare(frame).sentences)
 
     assert "article groups them into 3 (1 without article), too few" in note
-    assert "(fill its empty cells; `cluster` article makes them the clusters)" in note
+    assert "(fill its empty cells; `cluster` article clusters by them)" in note
     filled = frame.fillna({"article": "none"})
     with pytest.warns(UndefinedMetricWarning, match=r"number of clusters 2\.07"):
         named = compare(filled, cluster="article")
@@ -103,7 +103,7 @@ def test_labels_with_empty_cells_are_not_proposed(name):
 
 
 def test_notes_propose_the_three_labels_with_the_most_values():
-    """Each proposed label is compared once more, so that many columns must not cost more."""
+    """Each proposed label requires one more comparison, so their number is limited."""
     frame = made({name: (size, 0, True) for name, size in LABEL_SIZES.items()}, 0)
 
     proposed = re.findall(r"Column (\w+) \((\d+) values\) labels the items", accuracy(frame).note)

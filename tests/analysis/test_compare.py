@@ -29,19 +29,19 @@ def table(compared, metric):
 
 
 def rows(scores, **columns):
-    """Lay scores by model as rows of a model and item."""
+    """Convert scores by model to rows of model and item."""
     return pd.concat(
         pd.DataFrame({"model": name, "item": range(len(values)), "score": values, **columns})
         for name, values in scores.items()
     )
 
 
-def test_forms_of_an_instance_stand_apart_and_stay_together_in_intervals():
-    """HELM's perturbations: the six originals have the planted table, three have typos too."""
+def test_forms_of_an_instance_are_separate_pairs_in_one_cluster():
+    """HELM perturbations: the six originals have the planted table, three also have typos."""
     compared = compare_results([FILES / "helm" / model for model in TWO])
     result = compared.metrics["exact_match"]
 
-    assert compared.cluster_note == "items, each in all its forms"
+    assert compared.cluster_note == "items, each with all its forms"
     assert result.groups.set_index("group")["n"].to_dict() == {"": 6, "typos": 3}
     assert result.groups.set_index("group").loc["", "difference"] == pytest.approx(-1 / 3)
     assert result.differences["n_clusters"].tolist() == [6]
@@ -57,7 +57,7 @@ def test_forms_of_an_instance_stand_apart_and_stay_together_in_intervals():
         (("a", "b", "b"), {"tag", "form"}),
     ],
 )
-def test_forms_are_slices_where_no_other_column_shows_them(tags, slices):
+def test_forms_are_groups_unless_another_column_equals_them(tags, slices):
     rows = [
         {"model": model, "item": item, "form": form, "tag": tag, "correct": (item + place) % 2}
         for place, model in enumerate("mn")
@@ -71,8 +71,8 @@ def test_forms_are_slices_where_no_other_column_shows_them(tags, slices):
     assert set(result.groups["by"]) == slices
 
 
-def test_models_within_one_file_are_told_apart_and_errors_are_not_wrong():
-    """Promptfoo: the provider of beta failed on q3, which is neither right nor wrong."""
+def test_models_in_one_file_are_separated_and_errors_are_not_incorrect():
+    """Promptfoo: the provider of beta failed on q3, which is neither correct nor incorrect."""
     compared = compare_results(FILES / "promptfoo" / "results.json")
 
     assert table(compared, "success") == [3, 2, 0, 0]
@@ -80,7 +80,7 @@ def test_models_within_one_file_are_told_apart_and_errors_are_not_wrong():
     assert compared.missing[0].startswith("5 of 6 items have a score (success)")
 
 
-def test_epochs_are_averaged_and_tell_how_far_a_model_differs_from_itself():
+def test_epochs_are_averaged_and_give_the_test_retest_flip_rate():
     compared = compare_results([FILES / f"inspect_ai/2-epoch/{model}.eval" for model in TWO])
 
     assert compared.metrics["graded"].n_items == 6
@@ -96,7 +96,7 @@ def test_epochs_are_averaged_and_tell_how_far_a_model_differs_from_itself():
     assert noise["flip_rate"].to_dict() == pytest.approx({"m": expected, "n": expected})
 
 
-def test_a_missing_score_is_wrong_only_where_that_is_asked_for():
+def test_missing_score_is_incorrect_only_with_missing_wrong():
     alpha = next(FILES.glob("lm_eval/0.4.13/alpha/*mc*"))
     files = [alpha, FILES / "traps" / "lm_eval_beta_one_score_null.jsonl"]
 
@@ -116,7 +116,7 @@ def test_scores_keep_their_scale():
         compare_results(frame, settings=ComparisonSettings(scale=(0.0, 10.0)))
 
 
-def test_groups_that_the_files_name_are_taken_whole_if_they_suffice():
+def test_groups_in_files_are_clusters_if_they_are_enough():
     rng = np.random.default_rng(2)
     scores = {name: rng.integers(0, 2, 60) for name in "ab"}
     grouped = rows(scores, passage=np.arange(60) // 5)
@@ -131,7 +131,7 @@ def test_groups_that_the_files_name_are_taken_whole_if_they_suffice():
 
 
 LABELLED = 200
-"""Items, in four topics of 50, of which b improves two."""
+"""Items in four topics of 50; b improves two topics."""
 
 
 def labelled(name="topic", **columns):
@@ -150,7 +150,7 @@ def row_of(compared, metric="score"):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("name", ["topic", "category", "subject_id", "Domain", "difficulty"])
-def test_a_label_does_not_change_the_analysis_and_is_reported(name, suffix, tmp_path):
+def test_label_does_not_change_the_analysis_and_is_reported(name, suffix, tmp_path):
     """By rows and by sums; the interval of the note is that of the named cluster."""
     frame, files = labelled(name), []
     for model in "ab":
@@ -164,15 +164,15 @@ def test_a_label_does_not_change_the_analysis_and_is_reported(name, suffix, tmp_
 
     assert row_of(compared)["p_value"] == pytest.approx(without["p_value"], rel=1e-9)
     assert (without["conclusion"], named["conclusion"]) == ("better", "no significant difference")
-    assert compared.cluster_note == "items, each on its own, as far as the files say"
+    assert compared.cluster_note == "items, assumed to be independent"
     (note,) = compared.notes
     assert note.startswith(f"column {name} (4 values) labels the items; `cluster` {name} clus")
     low, high = (f"{100 * named[f'difference_{end}']:.1f}" for end in ("low", "high"))
     assert f"95 % CI {low.replace('-', '−')} to {high}), which changes the conclusion" in note
 
 
-def test_a_label_that_changes_no_conclusion_has_no_interval_and_one_of_few_values_no_note():
-    """Clusters of three values cannot be inferred from."""
+def test_label_without_effect_has_no_interval_and_label_of_few_values_no_note():
+    """Three clusters are too few for inference."""
     place = np.arange(LABELLED)
     many, few = (
         compare_results(labelled(name, **{name: place % n_values}))
@@ -186,7 +186,7 @@ def test_a_label_that_changes_no_conclusion_has_no_interval_and_one_of_few_value
 
 
 @pytest.mark.parametrize("columns", [ResultColumns(), ResultColumns(cluster=("passage",))])
-def test_a_column_of_groups_is_not_the_cluster_of_its_own_groups(columns):
+def test_column_of_groups_does_not_cluster_its_groups(columns):
     """The overall interval is the same with and without the groups."""
     frame = labelled(passage=np.arange(LABELLED) // 10)
     compared = compare_results(frame, columns, table=TableSettings(by=("passage", "topic")))
@@ -199,7 +199,7 @@ def test_a_column_of_groups_is_not_the_cluster_of_its_own_groups(columns):
     assert "within a group of passage each item is a cluster" in compared.notes
 
 
-def test_metrics_that_one_model_lacks_are_left_out_and_said():
+def test_metrics_that_one_model_lacks_are_excluded_and_reported():
     em = rows({"a": [1, 0, 1, 1, 0], "b": [1, 1, 1, 0, 0]}, metric="em")
     frame = pd.concat([em, rows({"a": [1, 0, 1, 1, 0]}, metric="f1")])
     compared = compare_results(frame, ResultColumns(metric="metric"))
@@ -208,7 +208,7 @@ def test_metrics_that_one_model_lacks_are_left_out_and_said():
     assert any("not all models have scores of f1" in note for note in compared.notes)
 
 
-def test_changed_items_stand_with_both_answers_losses_first():
+def test_changed_items_have_both_answers_with_losses_first():
     frame = rows({"a": [1, 1, 0, 0, 1], "b": [1, 0, 1, 0, 0]})
     frame["prediction"] = frame["model"] + frame["item"].astype(str)
     (changed,) = compare_results(frame).changed("score")
@@ -225,7 +225,7 @@ def test_changed_items_stand_with_both_answers_losses_first():
         *(("maybe-worse", 0.1, 2, False), ("maybe-worse", 0.01, 2, True), (None, None, 30, False)),
     ],
 )
-def test_failing_is_a_one_sided_test_beyond_the_margin(fail_if, margin, lost, expected):
+def test_fail_if_is_a_one_sided_test_beyond_the_margin(fail_if, margin, lost, expected):
     right = np.ones(100)
     frame = rows({"a": right, "b": np.r_[np.zeros(lost), right[lost:]]})
     settings = ComparisonSettings(fail_if=fail_if, margin=margin)
@@ -233,7 +233,7 @@ def test_failing_is_a_one_sided_test_beyond_the_margin(fail_if, margin, lost, ex
     assert bool(compare_results(frame, settings=settings).failures()) is expected
 
 
-def test_exact_test_is_mcnemar_s():
+def test_exact_test_equals_mcnemar():
     a, b = np.r_[np.ones(15), np.zeros(15)], np.r_[np.zeros(7), np.ones(10), np.zeros(13)]
     row = compare_results(rows({"a": a, "b": b}), table=TableSettings(test="exact")).metrics[
         "score"
@@ -255,27 +255,32 @@ OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")
             rows({"a": [1, 0]}),
             {"fail_if": "worse", "margin": 0.1},
             ValueError,
-            "`fail_if`, `margin` compares models, but all results are of one model, 'a'; give res",
+            "`fail_if`, `margin` requires several models, but all results are of one model, 'a'; ",
         ),
-        (PAIR, {"rule": "popqa"}, DataError, "no row holds an answer"),
-        (PAIR, {"scale": (1.0,)}, ValueError, "`scale` takes the least"),
+        (PAIR, {"rule": "popqa"}, DataError, "no row contains an answer"),
+        (PAIR, {"scale": (1.0,)}, ValueError, "`scale` requires the minimum"),
         (PAIR, {"baseline": "c"}, ValueError, "baseline='c' not found"),
-        (PAIR, {"fail_if": "maybe-worse"}, ValueError, "needs `margin`"),
-        (SEVERAL, {"fail_if": "worse"}, ValueError, "needs `baseline` .* more than two .* a, b, c"),
-        (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores outside 0 to 1"),
+        (PAIR, {"fail_if": "maybe-worse"}, ValueError, "requires `margin`"),
+        (
+            SEVERAL,
+            {"fail_if": "worse"},
+            ValueError,
+            "requires `baseline` .* more than two .* a, b, c",
+        ),
+        (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores from 0 to 1"),
         (APART, {}, ValueError, "no item has a score for every model"),
         (OTHERS, {}, DataError, r"no metric in common \(a: em; b: f1\)"),
         (PAIR, {"by": ("score",)}, DataError, r"`by` score: item '0' is '1\.0' in a row of 'a' an"),
     ],
 )
-def test_bad_input_is_refused(frame, settings, error, message):
+def test_invalid_input_raises(frame, settings, error, message):
     table = TableSettings(by=settings.pop("by", ()))
     with pytest.raises(error, match=message):
         compare_results(frame, None, ComparisonSettings(**settings), table)
 
 
-def test_what_flips_between_two_models_is_that_of_the_paired_table():
-    """Of all items, and of each slice; of scores and of several models nothing is said of it."""
+def test_flips_between_two_models_equal_the_paired_table():
+    """For all items and each group; not for graded scores or several models."""
     rng = np.random.default_rng(5)
     wide = pd.DataFrame(rng.random((90, 2)) < [0.7, 0.5], columns=["m", "n"])
     wide = wide.assign(item=range(90), topic=[f"t{place % 30}" for place in range(90)])
@@ -305,8 +310,8 @@ def test_what_flips_between_two_models_is_that_of_the_paired_table():
 
 
 @pytest.mark.parametrize("order", [("told", "silent"), ("silent", "told")])
-def test_what_one_file_says_of_an_item_holds_for_all(order, tmp_path):
-    """Passages and topics are in one file alone; its place does not matter."""
+def test_columns_of_one_file_apply_to_the_item_in_all_files(order, tmp_path):
+    """Passages and topics are in only one file; its position does not matter."""
     rng = np.random.default_rng(7)
     kinds = {"passage": np.arange(60) // 5, "level": np.tile(["easy", "hard"], 30)}
     for name, columns in (("told", kinds), ("silent", {})):
@@ -323,8 +328,8 @@ def test_what_one_file_says_of_an_item_holds_for_all(order, tmp_path):
     assert groups["lost_of_known"].notna().all()
 
 
-def test_questions_told_in_two_ways_are_not_verified(tmp_path):
-    """One file has questions, the other answers too, which no hash can hold against each other."""
+def test_questions_in_two_formats_are_not_verified(tmp_path):
+    """One file has questions, the other also answers, so hashes cannot be compared."""
     table = {"item": range(5), "question": list("abcde"), "score": [1, 0, 1, 1, 0]}
     pd.DataFrame(table).to_csv(tmp_path / "one.csv", index=False)
     other = {**table, "question": list("vwxyz"), "answers": list("klmno")}
@@ -347,14 +352,14 @@ def test_repeats_without_a_score_are_counted():
     compared = compare_results(frame)
     without = compare_results(frame.assign(score=once))
 
-    said = "b has no score (score) of 4 repeats; such an item has the mean of its others"
+    said = "b has no score (score) of 4 repeats; the mean of an item excludes missing repeats"
     assert compared.metrics["score"].n_items == 20
     assert [note for note in compared.notes if "repeat" in note] == [said]
     assert [note for note in without.notes if "repeat" in note] == [said]
     assert without.metrics["score"].n_items == 19
 
 
-def test_a_rule_asks_which_of_several_answers_to_an_item_it_judges():
+def test_rule_raises_for_several_answers_to_an_item():
     """Two filters of one answer are two answers."""
     told = {"question": list("qrstuv"), "references": ["x"] * 6}
     part = rows({"a": [1, 0] * 3, "b": [1] * 6}, **told)
@@ -362,14 +367,16 @@ def test_a_rule_asks_which_of_several_answers_to_an_item_it_judges():
     frame = pd.concat(part.assign(metric=metric, prediction=text) for metric, text in filters)
     rule = ComparisonSettings(rule="exact")
 
-    with pytest.raises(DataError, match="em,strict, em,any have an answer each; name one by `metr"):
+    with pytest.raises(
+        DataError, match="em,strict, em,any have different answers; select one by `"
+    ):
         compare_results(frame, settings=rule)
     chosen = compare_results(frame, ResultColumns(metrics=("em,any",)), rule)
     assert chosen.metrics["exact"].models["mean"].tolist() == [1, 1]
 
 
-def test_one_model_has_its_clustered_mean_and_no_difference():
-    """The mean of each cluster's sum over its size, with the t of `paired_by`'s accuracy."""
+def test_one_model_has_a_clustered_mean_without_difference():
+    """The ratio mean over clusters, with the t interval of the accuracy in `paired_by`."""
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(
         {"item": range(90), "article": np.arange(90) // 5, "correct": rng.integers(0, 2, 90)}
@@ -392,7 +399,7 @@ def test_one_model_has_its_clustered_mean_and_no_difference():
     assert compared.failures() == []
 
 
-def test_tasks_and_slices_of_one_model_have_means():
+def test_tasks_and_groups_of_one_model_have_means():
     frame = rows({"a": [1, 0, 1, 1] * 10}, task=["x", "y"] * 20, kind=["k", "k", "l", "l"] * 10)
     means = compare_results(frame, table=TableSettings(by=("kind",))).metrics["score"].means
 
@@ -400,8 +407,8 @@ def test_tasks_and_slices_of_one_model_have_means():
     assert shown == {("task", "x"): 1.0, ("task", "y"): 0.5, ("kind", "k"): 0.5, ("kind", "l"): 1.0}
 
 
-def test_pass_k_and_flips_of_repeats_are_those_of_all_draws():
-    """Against every choice of k repeats, and every pair of repeats of two models."""
+def test_pass_k_and_flips_of_repeats_equal_enumeration():
+    """Enumerates all choices of k repeats and all pairs of repeats of two models."""
     rng = np.random.default_rng(9)
     answers = {model: rng.integers(0, 2, (40, 4)) for model in "ab"}
     frame = pd.concat(
@@ -437,7 +444,7 @@ def test_items_with_a_single_repeat_have_no_pass_k():
     assert noise[["k", "n", "pass_k"]].values.tolist() == [[2, 8, 1]]
 
 
-def test_items_without_a_score_are_counted_for_one_model_too():
+def test_items_without_a_score_are_also_counted_for_one_model():
     scores = rows({"a": [1, 0, None, 1, 1] * 4, "b": [1, None, 0, 1, 1] * 4})
 
     one = compare_results(scores[scores["model"] == "a"]).missing
@@ -461,7 +468,7 @@ def compared_by(frame, *, lower=(), columns=None, **settings):
 @pytest.mark.parametrize(
     ("metric", "columns", "lower", "conclusion", "note"),
     [
-        ("wer", {}, (), "worse", "lower scores of wer are better, by its name; if not, give"),
+        ("wer", {}, (), "worse", "lower scores of wer are better, by its name; if not, list"),
         ("val_loss,none", {}, (), "worse", "by its name"),
         ("error_recovery_accuracy", {}, (), "better", None),
         ("wer", {}, ("none",), "better", None),
@@ -480,7 +487,7 @@ def compared_by(frame, *, lower=(), columns=None, **settings):
         ("quality", {"higher_is_better": None}, (), "better", None),
     ],
 )
-def test_a_metric_has_its_direction_by_the_user_the_files_or_its_name(
+def test_direction_of_a_metric_is_from_the_user_the_files_or_its_name(
     metric, columns, lower, conclusion, note
 ):
     compared = compared_by(graded(metric, **columns), lower=lower, baseline="a", fail_if="worse")
@@ -501,8 +508,8 @@ def test_a_metric_has_its_direction_by_the_user_the_files_or_its_name(
 
 
 @pytest.mark.parametrize(("change", "is_failed"), [(-0.2, False), (0.0, False), (0.2, True)])
-def test_a_loss_within_the_margin_is_not_maybe_worse(change, is_failed):
-    """Non-inferiority follows the direction: a large drop of a loss is no failure."""
+def test_loss_within_the_margin_is_not_maybe_worse(change, is_failed):
+    """Non-inferiority follows the direction: a large decrease of a loss is not a failure."""
     noise = np.random.default_rng(4).normal(0, 0.01, 100)
     frame = rows({"a": np.full(100, 0.5), "b": 0.5 + change + noise}, metric="loss")
 
@@ -511,7 +518,7 @@ def test_a_loss_within_the_margin_is_not_maybe_worse(change, is_failed):
     assert bool(compared.failures()) is is_failed
 
 
-def test_each_metric_has_its_own_direction_and_costs_are_not_scores():
+def test_each_metric_has_a_direction_and_costs_are_not_scores():
     frame = pd.concat([graded("acc"), graded("toxicity"), graded("latency_ms")])
     whole = compared_by(frame)
     named = compared_by(frame, columns=ResultColumns(metrics=("latency_ms",)))
@@ -526,7 +533,7 @@ def test_each_metric_has_its_own_direction_and_costs_are_not_scores():
     assert row_of(named, "latency_ms")["conclusion"] == "worse"
 
 
-def test_an_error_counts_as_1_where_missing_scores_are_wrong():
+def test_error_counts_as_1_if_missing_scores_are_incorrect():
     scores = {"a": [0.0, 1.0] * 30, "b": [0.0, 1.0] * 29 + [np.nan, np.nan]}
     for metric, mean in (("error", 31 / 60), ("em", 29 / 60)):
         frame = rows(scores, metric=metric).rename(columns={"score": "value"})
@@ -536,7 +543,7 @@ def test_an_error_counts_as_1_where_missing_scores_are_wrong():
         assert means["b"] == pytest.approx(mean)
 
 
-def test_repeats_of_an_error_have_no_pass_k():
+def test_repeats_of_an_error_metric_have_no_pass_k():
     scores = {"a": [0.0, 1.0] * 30, "b": [0.0, 1.0] * 30}
     frame = pd.concat(rows(scores, metric="error_rate", epoch=epoch) for epoch in range(2))
     report = ComparisonReport(compare_results(frame), "error_rate")
@@ -546,14 +553,14 @@ def test_repeats_of_an_error_have_no_pass_k():
     assert not [one for one in report.sentences() if "are all correct" in str(one)]
 
 
-def test_a_name_that_is_not_a_metric_is_refused():
+def test_name_that_is_not_a_metric_raises():
     with pytest.raises(
         ValueError, match=r"`lower_is_better` wer is not a metric .* name one of acc"
     ):
         compared_by(graded("acc"), lower=("wer",))
 
 
-def test_a_named_metric_leaves_the_direction_of_the_others():
+def test_named_metric_does_not_change_the_direction_of_others():
     frame = pd.concat([graded("wer"), graded("regularity")], ignore_index=True)
 
     made = compared_by(frame, lower=("regularity",))

@@ -1,4 +1,4 @@
-"""The functions of the front door against the metrics, brute force, other packages and papers."""
+"""Functions of the library compared with metrics, brute force, other packages and papers."""
 
 import functools
 import itertools
@@ -40,7 +40,7 @@ WIDE = WIDE.reset_index().rename(columns={"a": "first_correct", "b": "second_cor
 
 
 def row_of(result):
-    """The only row of a result, every column."""
+    """Return the only row of a result with all columns."""
     (row,) = result.to_frame(all=True).to_dict("records")
     return row
 
@@ -59,7 +59,7 @@ def bounds(row, name):
     ],
     ids=["binary", "graded", "unbounded", "negative"],
 )
-def test_accuracy_is_the_mean_of_compare_models(values):
+def test_accuracy_equals_the_mean_of_compare_models(values):
     frame = ONE.assign(correct=values, id=range(len(ONE)))
     other = frame.assign(model="b", correct=values.to_numpy()[::-1])
     models = compare_models(
@@ -95,7 +95,7 @@ def test_repeats_are_averaged_and_give_test_retest_flips_and_pass_k():
     assert (row["k"], row["n"], row["n_clusters"]) == (3, 180, 20)
 
 
-def test_repeats_of_a_group_are_reported_in_its_own_row():
+def test_repeats_of_a_group_are_reported_in_its_row():
     frame = answers().assign(group=lambda rows: np.where(rows["item"] % 2, "b", "a"))
     frame["correct"] = frame["correct"].where(frame["group"] == "b").astype("Float64")
 
@@ -109,7 +109,7 @@ def test_repeats_of_a_group_are_reported_in_its_own_row():
     assert bounds(second, "pass_k") == bounds(alone, "pass_k")
 
 
-def test_consistency_of_two_forms_is_that_of_arrays():
+def test_consistency_of_two_forms_equals_that_of_arrays():
     two = ONE[ONE["form"] != "c"]
     wide = two.pivot(index="item", columns="form", values="correct")
 
@@ -119,7 +119,7 @@ def test_consistency_of_two_forms_is_that_of_arrays():
     assert (row["n"], row["n_clusters"]) == (60, 20)
 
 
-def test_consistency_with_repeats_is_that_of_independent_draws():
+def test_consistency_with_repeats_equals_that_of_independent_draws():
     frame = answers(n_items=12, n_repeats=2)
     agree, every = [], []
     for _, item in frame.groupby("item"):
@@ -149,7 +149,7 @@ def test_paired_shows_difference_flips_and_consistency_given_the_first():
         assert row[f"consistency_given_first_{how}"] == pytest.approx(expected)
 
 
-def test_paired_with_repeats_is_that_of_independent_draws():
+def test_paired_with_repeats_equals_that_of_independent_draws():
     flips = [
         np.mean([x != y for x, y in itertools.product(p["first_correct"], p["second_correct"])])
         for _, p in WIDE.groupby("item")
@@ -164,7 +164,7 @@ def test_paired_with_repeats_is_that_of_independent_draws():
 
 
 @pytest.mark.parametrize("score", ["binary", "graded"])
-def test_paired_difference_is_that_of_compare(score):
+def test_paired_difference_equals_that_of_compare(score):
     frame = WIDE[WIDE["run"] == 0]
     if score == "graded":
         frame = frame.assign(first_correct=frame["first_correct"] / 2 + 0.1)
@@ -213,7 +213,7 @@ def test_forgetting_has_the_rates_of_the_published_cells(data_files):
         assert row["retrieval_effect"] == pytest.approx(rates[1] - rates[2])
 
 
-def test_forgetting_without_traces_has_no_artifact_rate_and_says_why():
+def test_forgetting_without_traces_has_no_artifact_rate_with_reason():
     result = forgetting(WIDE.rename(columns={"first_correct": "del_on", "second_correct": "del_off",
                                              "c": "full"}))  # fmt: skip
 
@@ -222,7 +222,7 @@ def test_forgetting_without_traces_has_no_artifact_rate_and_says_why():
     assert result.p_title == "p (R − I)"
 
 
-def test_a_missing_trace_is_excluded_from_artifacts_if_missing_scores_are_incorrect():
+def test_missing_trace_is_excluded_from_artifacts_if_missing_scores_are_incorrect():
     frame = pd.DataFrame(
         {"fact": range(60), "del_on": [1, 1, None] * 20, "del_off": [1, 0, 0] * 20}
     ).assign(gold=[None, 0, 0] * 20)
@@ -275,7 +275,7 @@ def test_alignment_clusters_by_topic_or_a_coarser_column():
     assert (row_of(by_topic)["n_clusters"], row_of(by_domain)["n_clusters"]) == (40, 10)
 
 
-def test_partial_correlation_is_that_of_pingouin():
+def test_partial_correlation_equals_pingouin():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame(rng.normal(size=(90, 3)), columns=["x", "y", "z"])
     frame["y"] += 0.4 * frame["x"]
@@ -294,7 +294,7 @@ def test_partial_correlation_is_that_of_pingouin():
     assert "is {} (95 % CI {} to {}; ".format(*numbers) in sentence.replace("−", "-")
 
 
-def test_significance_of_correlations_is_that_of_the_corrected_p_value():
+def test_significance_of_correlations_uses_the_corrected_p_value():
     rng = np.random.default_rng(8)
     parts = []
     for group in "abcdefgh":
@@ -311,7 +311,7 @@ def test_significance_of_correlations_is_that_of_the_corrected_p_value():
         assert "Holm-corrected p" in sentence
 
 
-def test_an_outcomes_frame_needs_no_further_names():
+def test_outcomes_frame_works_with_defaults():
     frame = outcomes()
     by_model = dict(iter(frame.groupby("model")))
 
@@ -396,12 +396,12 @@ test_accuracy_rejects = refusals(
         ColumnNotFoundError,
         'pass score="first_correct" or "second_correct" for one condition, or use paired',
     ),
-    ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. Scores alone become a"),
+    ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert a list of"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
     (
         ((ONE.drop(columns="correct").assign(hit=1, acc=0),), {}),
         ColumnNotFoundError,
-        "'hit' and 'acc' could both be it; pass score=",
+        "'hit' and 'acc' are possible; pass score=",
     ),
     (((answers(),), {}), DataError, r"360 rows have the same item, form.*pass repeat="),
     (((pd.concat([answers()] * 2),), {"repeat": "run"}), DataError, "same item, form, run"),
@@ -431,7 +431,7 @@ test_graded_scores_are_rejected_with_the_reason = refusals(
 SOURCE = ONE[["item", "form", "correct"]]
 
 
-def test_compare_takes_every_option_of_the_command(tmp_path, capsys):
+def test_compare_accepts_every_option_of_the_command(tmp_path, capsys):
     frame = pd.concat([ONE.assign(who="a"), ONE.assign(who="b", correct=1 - ONE["correct"])])
     frame.to_csv(tmp_path / "both.csv", index=False)
     options = {"form": "form", "model": "who", "test": "exact", "metrics": "correct"}
@@ -445,14 +445,14 @@ def test_compare_takes_every_option_of_the_command(tmp_path, capsys):
 
 test_compare_rejects = refusals(
     lambda call: call(),
-    (compare, TypeError, "compare needs results"),
+    (compare, TypeError, "compare requires results"),
     (lambda: compare({"a": SOURCE, "b": SOURCE[:0]}), DataError, "b contains no rows"),
     (lambda: compare(ONE, scor="x"), r"compare has no option 'scor' \(did you mean 'score'"),
     (lambda: compare(ONE, fail_if="worse"), "compare has no option 'fail_if'"),
 )
 
 
-def test_compare_takes_the_direction_of_a_metric_by_one_name_or_several():
+def test_compare_accepts_one_or_several_names_of_lower_is_better():
     sources = {"a": SOURCE.assign(correct=1), "b": SOURCE}
     for names in ("correct", ["correct"]):
         row = compare(sources, lower_is_better=names).to_frame(all=True).iloc[0]
@@ -487,7 +487,7 @@ def test_graded_errors_have_a_mean_score():
 
 
 @pytest.mark.parametrize(("name", "mean"), [("wer", 0.4), ("f1", 0.2)])
-def test_a_missing_score_counts_as_the_worst(name, mean, tmp_path):
+def test_missing_score_counts_as_the_worst(name, mean, tmp_path):
     scores = [0.25, None, 0.25, None, 0.25, 0.25, 0.25, 0.25, 0.0, 0.5]
     frame = pd.DataFrame({"item": range(10), name: scores})
     frame.to_csv(tmp_path / "a.csv", index=False)
@@ -506,7 +506,7 @@ def test_a_missing_score_counts_as_the_worst(name, mean, tmp_path):
     assert row_of(grouped)["accuracy"] == pytest.approx(mean)
 
 
-def test_a_file_says_that_lower_scores_are_better(tmp_path):
+def test_direction_is_read_from_a_file(tmp_path):
     frame = pd.DataFrame({"item": range(6), "metric": "gap", "score": [0.1, 0.2, 0.3] * 2})
     frame.assign(higher_is_better=False).to_csv(tmp_path / "a.csv", index=False)
 
@@ -514,7 +514,7 @@ def test_a_file_says_that_lower_scores_are_better(tmp_path):
     assert note.startswith("Lower scores of gap are better. The result is based on only 6 clusters")
 
 
-def test_compare_of_one_model_gives_its_accuracy():
+def test_compare_of_one_model_returns_its_accuracy():
     own = row_of(accuracy(ONE, cluster="article"))
 
     result = compare(ONE, cluster="article")
@@ -523,7 +523,7 @@ def test_compare_of_one_model_gives_its_accuracy():
     assert (result.p, list(result.keys)) == (None, ["model"])
 
 
-def test_compare_takes_a_dictionary_and_files(tmp_path):
+def test_compare_accepts_a_dictionary_and_files(tmp_path):
     sources = {"a": SOURCE, "b": SOURCE.assign(correct=1 - SOURCE["correct"])}
     files = [tmp_path / f"{name}.csv" for name in sources]
     for file, frame in zip(files, sources.values(), strict=True):
@@ -536,7 +536,7 @@ def test_compare_takes_a_dictionary_and_files(tmp_path):
     assert (first["model"], first["reference"]) == ("b", "a")
 
 
-def test_items_and_models_are_found_by_their_usual_names():
+def test_items_and_models_are_found_by_standard_names():
     frame = ONE[ONE["form"] == "a"].drop(columns="form")
     usual = pd.concat([frame.assign(model=name) for name in "ab"])
     usual = usual.rename(columns={"item": "question_id", "model": "model_name"})
@@ -549,7 +549,7 @@ def test_items_and_models_are_found_by_their_usual_names():
         accuracy(pd.concat([usual, usual]))
 
 
-def test_a_column_that_groups_the_items_makes_the_clusters_unless_they_are_named():
+def test_context_column_is_the_cluster_unless_another_is_named():
     note = "Clusters: article, a context that items share: 60 items in 20; pass cluster='item' if"
 
     for function in (accuracy, consistency):
@@ -564,7 +564,7 @@ def test_a_column_that_groups_the_items_makes_the_clusters_unless_they_are_named
 
 
 @pytest.mark.parametrize("name", ["topic", "category_id", "Subject", "template", "domain"])
-def test_a_label_of_the_items_does_not_make_the_clusters(name):
+def test_label_of_the_items_is_not_the_cluster(name):
     labelled = ONE.rename(columns={"article": name})
     for function in (accuracy, consistency):
         result = function(labelled)
@@ -574,8 +574,8 @@ def test_a_label_of_the_items_does_not_make_the_clusters(name):
 
 
 @pytest.mark.parametrize("cluster", [None, "article"])
-def test_a_column_of_groups_does_not_make_the_clusters_of_its_groups(cluster):
-    """Each group would be one cluster, from which nothing can be inferred."""
+def test_column_of_groups_is_not_the_cluster_of_its_groups(cluster):
+    """Each group would be one cluster, which does not allow inference."""
     table = accuracy(ONE[ONE["form"] == "a"].assign(half=ONE["item"] // 30).rename(
         columns={"half": "article", "article": "passage"}), cluster=cluster, by="article",
     ).to_frame()  # fmt: skip
@@ -585,7 +585,7 @@ def test_a_column_of_groups_does_not_make_the_clusters_of_its_groups(cluster):
 
 
 def test_accuracy_and_compare_of_one_model_have_the_same_interval():
-    """Both find the column of clusters."""
+    """Both detect the clustering column."""
     one, other = row_of(accuracy(ONE)), row_of(compare({"a": ONE}))
 
     for end in ("", "_low", "_high"):
@@ -640,14 +640,14 @@ def test_results_are_read_from_files_and_tables_of_other_libraries(tmp_path):
     assert row_of(compare({"a": table, "b": table}))["difference"] == 0
 
 
-def test_a_file_of_several_metrics_is_rejected(tmp_path):
+def test_file_with_several_metrics_raises(tmp_path):
     ONE.assign(f1=0.5).to_csv(tmp_path / "a.csv", index=False)
 
     with pytest.raises(DataError, match=r"scores of 2 metrics \(correct, f1\)"):
         accuracy(tmp_path / "a.csv")
 
 
-def test_outcomes_of_several_templates_have_a_row_per_template():
+def test_outcomes_of_several_templates_have_one_row_per_template():
     pairs = pd.DataFrame(
         {
             "study": "redirectqa",
@@ -672,7 +672,7 @@ def test_outcomes_of_several_templates_have_a_row_per_template():
 
 @pytest.mark.parametrize("column", ["type", "types"])
 def test_lists_of_labels_in_a_csv_file_of_outcomes_make_the_groups_of_the_frame(tmp_path, column):
-    """`DataFrame.to_csv` writes a tuple as its text."""
+    """`DataFrame.to_csv` writes tuples as text."""
     pairs = pd.DataFrame(
         {
             "study": "redirectqa",
@@ -692,13 +692,13 @@ def test_lists_of_labels_in_a_csv_file_of_outcomes_make_the_groups_of_the_frame(
     pd.testing.assert_frame_equal(*tables)
 
 
-def test_columns_of_forms_have_no_remedy_none():
+def test_error_for_a_column_of_forms_does_not_suggest_none():
     with pytest.raises(ColumnNotFoundError, match="pass form= the name of a column"):
         consistency(ONE.drop(columns="form"))
 
 
-def test_tasks_and_groups_of_a_comparison_have_a_row_each():
-    """Differences and means of each group are those of its rows alone."""
+def test_tasks_and_groups_of_a_comparison_have_one_row_each():
+    """Differences and means of each group equal those of only its rows."""
     rng = np.random.default_rng(2)
     cells = {"item": range(80), "task": ["x", "y"] * 40, "kind": [*"aabb"] * 20}
     one = pd.DataFrame(cells).assign(correct=rng.integers(0, 2, 80))
@@ -720,7 +720,7 @@ def test_tasks_and_groups_of_a_comparison_have_a_row_each():
         compare({"a": one.assign(difference=1), "b": other.assign(difference=1)}, by="difference")
 
 
-def test_a_file_of_pairs_is_read_as_its_frame_is(tmp_path):
+def test_file_of_pairs_is_read_like_its_frame(tmp_path):
     pairs = pd.DataFrame({"item": np.arange(80) // 2, "first_correct": [1, 1, 0, 1] * 20})
     pairs["second_correct"] = [1, 0, 0, 1] * 20
     facts = pairs.rename(columns={"first_correct": "del_on", "second_correct": "del_off"})
@@ -744,7 +744,7 @@ def test_a_file_of_pairs_is_read_as_its_frame_is(tmp_path):
             pd.testing.assert_frame_equal(read, expected, check_dtype=False)
 
 
-def test_a_form_may_have_a_usual_name_of_a_model():
+def test_form_may_have_a_standard_name_of_a_model():
     renamed = ONE.rename(columns={"form": "system"})
 
     result = consistency(renamed, form="system")
@@ -763,14 +763,16 @@ def test_tasks_of_a_file_are_not_pooled(tmp_path):
 
 
 def test_one_row_per_answer_is_not_a_table_of_pairs():
-    with pytest.raises(ColumnNotFoundError, match=r"needs one row per pair; pass df\.pivot"):
+    with pytest.raises(ColumnNotFoundError, match=r"requires one row per pair; pass df\.pivot"):
         paired(ONE)
 
 
-def test_a_clustered_test_needs_clusters():
+def test_clustered_test_requires_clusters():
     pairs = pd.DataFrame({"first_correct": [1, 0] * 20, "second_correct": [1] * 40})
 
-    with pytest.raises(ValueError, match="test='obuchowski' needs clusters of pairs; pass cluster"):
+    with pytest.raises(
+        ValueError, match="test='obuchowski' requires clusters of pairs; pass cluster"
+    ):
         paired(pairs, test="obuchowski")
 
 
@@ -792,11 +794,11 @@ def judged(**further):
     ids=["complement", "bool", "objects", "words"],
 )
 @pytest.mark.parametrize("column", ["error", "exception", "prediction"])
-def test_columns_that_record_no_failure_leave_the_scores(column, make):
+def test_columns_without_failures_do_not_change_the_scores(column, make):
     assert accuracy(judged(**{column: make})).to_frame()["accuracy"].tolist() == [0.8, 0.4]
 
 
-def test_a_column_of_groups_or_scores_is_not_read_as_answers_or_errors():
+def test_column_of_groups_or_scores_is_not_read_as_answers_or_errors():
     frame = judged(error=lambda f: "e" + (f["item"] % 2).astype(str), prediction=lambda f: "x")
 
     assert accuracy(frame, by="error").to_frame()["n"].tolist() == [20] * 4
@@ -813,7 +815,7 @@ def test_texts_for_missing_cells_are_answers_of_a_frame_if_one_is_correct():
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.parquet"])
-def test_scores_of_files_are_those_of_the_named_column(tmp_path, name):
+def test_scores_of_files_are_read_from_the_named_column(tmp_path, name):
     path = written(
         tmp_path / name, judged(rating=lambda f: 1 + 4 * f["correct"]).to_dict("records")
     )
@@ -821,14 +823,14 @@ def test_scores_of_files_are_those_of_the_named_column(tmp_path, name):
     assert accuracy(path, score="rating").to_frame()["accuracy"].round(9).tolist() == [4.2, 2.6]
 
 
-def test_pairs_with_columns_of_answers_and_errors_have_no_doubts():
+def test_pairs_with_columns_of_answers_and_errors_have_no_warnings():
     pairs = pd.DataFrame({"item": range(40), "one": [1, 0] * 20, "two": 1, "prediction": 3})
 
     sentences = paired(pairs.assign(error=0), first="one", second="two").sentences
     assert "failed" not in " ".join(sentences)
 
 
-def test_a_direction_that_one_of_two_files_states_holds_for_both():
+def test_direction_in_one_of_two_files_applies_to_both():
     frame = judged()
     parts = {m: part.to_dict("records") for m, part in frame.groupby("model")}
     parts["b"] = [row | {"lower_is_better": True} for row in parts["b"]]

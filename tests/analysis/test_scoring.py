@@ -42,7 +42,7 @@ def rows(*, references=lambda name: [name, name.upper()], answer=lambda name: na
 
 
 def means(results, **options):
-    """The accuracy of each model."""
+    """Return the accuracy of each model."""
     made = compare_results(results, options.pop("columns", None), settings(**options))
     table = next(iter(made.metrics.values())).models
     return dict(zip(table["model"], table["mean"], strict=True))
@@ -73,7 +73,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv", "frame", "rows"])
 @pytest.mark.parametrize("written", WRITTEN)
-def test_references_of_all_writings_and_containers_give_one_truth(tmp_path, written, kind):
+def test_references_in_all_notations_and_containers_give_the_same_labels(tmp_path, written, kind):
     answers = rows(references=WRITTEN[written])
     frame = pd.DataFrame(answers)
     file = tmp_path / f"answers.{kind}"
@@ -124,12 +124,12 @@ def test_the_study_of_forms_and_comparisons_accept_the_same_answers():
         assert data.rows["references"].tolist()[::2] == frame["references"].tolist()[:N]
 
 
-def test_references_that_are_not_understood_are_refused_under_a_rule_alone():
+def test_unreadable_references_raise_an_error_only_with_a_rule():
     answers = rows(references=lambda name: {"label": "A", "choice": name})
     scores = [row | {"correct": 1} for row in answers]
 
     with pytest.raises(
-        DataError, match=r"40 of 40 answers .*not understood, first .*'label'.*JSON"
+        DataError, match=r"40 of 40 answers .*cannot be read, first .*'label'.*JSON"
     ):
         means(answers)
     assert means(scores, rule=None) == {"a": 1, "b": 1}
@@ -187,7 +187,7 @@ def test_answers_without_references_have_no_score_and_are_counted():
     made = scored(answers)
 
     assert made.frame["score"].isna().sum() == 10
-    assert "10 of 40 answers have no references, and so no score" in made.notes
+    assert "10 of 40 answers have no references and no score" in made.notes
 
 
 def test_references_that_equal_the_question_are_reported():
@@ -210,8 +210,8 @@ THOUGHTS = {
 
 
 @pytest.mark.parametrize("kind", THOUGHTS)
-def test_reasoning_is_no_part_of_the_scored_answer(kind):
-    """The fact is in all thoughts, and the first line of an answer is the answer."""
+def test_reasoning_is_not_part_of_the_scored_answer(kind):
+    """All reasoning contains the fact; the first line of an answer is the answer."""
     answers = [
         row | {"prediction": THOUGHTS[kind].format(row["references"][0]) + row["prediction"]}
         for row in rows()
@@ -220,11 +220,11 @@ def test_reasoning_is_no_part_of_the_scored_answer(kind):
     made = scored(answers, rule="popqa")
 
     assert made.frame.groupby("model", observed=True)["score"].mean().to_dict() == TRUTH
-    assert made.notes[1] == "the reasoning of 40 answers was split off before they were scored"
+    assert made.notes[1] == "the reasoning of 40 answers was removed before scoring"
     assert not made.doubts
 
 
-def test_reasoning_without_an_end_has_no_score_and_is_in_the_finding():
+def test_unfinished_reasoning_has_no_score_and_is_in_the_finding():
     answers = [
         row | ({"prediction": f"<think>{row['prediction']}"} if i % 4 == 0 else {})
         for i, row in enumerate(rows())
@@ -236,7 +236,7 @@ def test_reasoning_without_an_end_has_no_score_and_is_in_the_finding():
     assert "5 of 20 answers of a failed (5 errors) and have no score." in result.sentences[0]
 
 
-def test_the_remedies_for_closing_tags_alone_work():
+def test_remedies_for_closing_tags_without_opening_tags_work():
     answers = rows(answer=lambda name: "well</think>No" if name == "Nowhere" else name)
 
     with pytest.raises(DataError, match=r"`reasoning_opened` if those .*`reasoning_opened=False`"):
@@ -270,14 +270,14 @@ def test_both_regions_are_in_the_finding_if_labels_differ_often(tmp_path, capsys
         assert "labels differ" not in capsys.readouterr().out
 
 
-def test_few_labels_that_differ_are_not_in_the_finding():
+def test_few_differing_labels_are_not_in_the_finding():
     answers = rows()
     answers[19]["prediction"] += f"\n{answers[19]['references'][0]}"
 
     assert scored(answers, rule="popqa").doubts == ()
 
 
-def test_options_of_a_rule_without_a_rule_are_refused(capsys):
+def test_options_of_a_rule_without_a_rule_raise(capsys):
     words = ["accuracy", "answers.jsonl", "--region", "whole"]
 
     with pytest.raises(ValueError, match=r"^`region` has no effect without `rule`"):
@@ -312,14 +312,14 @@ def test_comparisons_and_scored_runs_give_the_same_labels(tmp_path, answer):
     assert frame["score"].tolist() == verdicts[labels].astype(float).tolist()
 
 
-def test_accuracy_of_a_frame_reports_doubts():
+def test_accuracy_of_a_frame_reports_warnings():
     result = accuracy(pd.DataFrame({"item": range(30), "correct": 0}))
 
     assert result.sentences[1].startswith("All scores of all models are 0 (30 items)")
 
 
-def test_lone_surrogates_in_references_are_no_reason_to_refuse():
-    """JSON can spell half a surrogate pair, which no file can store."""
+def test_lone_surrogates_in_references_do_not_raise():
+    """JSON can contain half a surrogate pair, which cannot be encoded in a file."""
     answers = rows(references=lambda name: [name, "x\ud800"])
 
     assert means(answers) == TRUTH

@@ -108,7 +108,10 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
         ([], "--runner lookup needs --model"),
         (["--threshold", "abc"], "input should be a valid number"),
         (["--model", "toy_model", "--runner", "READER"], "--model toy_model trains its own model"),
-        (["--model", "m", "--leaked", "3"], "--leaked is an option of the toy model; it needs --m"),
+        (
+            ["--model", "m", "--leaked", "3"],
+            "--leaked is an option of the toy model; it requires --m",
+        ),
         ([*READS, "--retriever", "nothing"], "retriever must be one of"),
         ([*READS, "--styles", "haiku"], "no style haiku"),
         ([*READS, "--setting", "radius=0.1"], "does not have an encoder"),
@@ -146,7 +149,7 @@ def test_user_error_prints_one_line_and_exits_with_code_2(
     "ignore:.*the store may not have served this database:surface_consistency.errors.DataWarning"
 )
 def test_toy_model_separates_leakage_retrieval_and_forgetting(tmp_path):
-    """Leaked facts survive without the store, others by another entry only."""
+    """Leaked facts survive without the store, others only by another entry."""
     pytest.importorskip("torch")
     out = tmp_path / "run"
 
@@ -163,13 +166,13 @@ def test_toy_model_separates_leakage_retrieval_and_forgetting(tmp_path):
     assert len(frame) == 180
     assert is_leaked.sum() == 4
     assert full.mean() > 0.9
-    # Leakage: what was taught into the weights survives without the store, and nothing else.
+    # Leakage: only facts in the weights survive without the store.
     assert off[is_leaked].mean() > 0.9
     assert off[~is_leaked].mean() < 0.01
-    # Retrieval: what stands in the store alone survives by another entry of the same object.
+    # Retrieval: facts only in the store survive by another entry with the same object.
     by_retrieval = on & ~off & ~is_leaked
     assert on[~is_leaked & ~has_other_entry].mean() < 0.02
     assert by_retrieval[has_other_entry].mean() > 0.05
     assert (frame.loc[by_retrieval, "attribution"] == "same_object").mean() > 0.9
-    # Forgetting: the rest is gone with its entry.
+    # Forgetting: the other facts do not survive without their entry.
     assert (full & ~on & ~off)[~is_leaked].mean() > 0.2

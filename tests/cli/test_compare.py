@@ -1,4 +1,4 @@
-"""`compare` of models on the command line: files in; sentences, JSON, Markdown, exit codes out."""
+"""The command `compare`: reading of files, sentences, JSON, Markdown and exit codes."""
 
 import json
 from pathlib import Path
@@ -27,13 +27,13 @@ def worse(tmp_path):
     return files
 
 
-def test_two_files_of_a_tool_need_no_option(capsys):
+def test_two_files_of_a_tool_require_no_option(capsys):
     """With --json one object is printed."""
     assert main(["compare", *NEMO]) == 0
     out = " ".join(capsys.readouterr().out.split())
     said = "The accuracy (reward) does not differ significantly between alpha and beta (difference"
     assert said in out
-    assert "Clusters: items, each on its own" in out
+    assert "Clusters: items, assumed to be independent" in out
     assert main(["compare", *NEMO, "--names", "a", "b", "--json", "--wide"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     (row,) = json.loads(line)["rows"]
@@ -51,12 +51,14 @@ def test_two_files_of_a_tool_need_no_option(capsys):
         (["--fail-if", "worse", "--baseline", "branch"], 0),
     ],
 )
-def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, capsys):
+def test_exit_code_reports_a_worse_model(worse, options, code, capsys):
     assert main(["compare", *worse, *options]) == code
     told = capsys.readouterr()
     assert "branch" in told.out
     assert ("branch against main by score" in told.err) is (code == WORSE)
-    clustered = f"`fail_if` {options[1]}, clustered by items, each on its own" if options else ""
+    clustered = (
+        f"`fail_if` {options[1]}, clustered by items, assumed to be independent" if options else ""
+    )
     assert told.err.startswith(clustered)
     assert bool(told.err) is bool(options)
 
@@ -74,8 +76,8 @@ def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, caps
         ([], 2, "neither scores nor answers; name the column of scores by --score"),
     ],
 )
-def test_a_cost_is_a_score_only_if_it_is_named(options, code, said, tmp_path, capsys):
-    """Its direction is that of a cost unless another is named."""
+def test_cost_is_a_score_only_if_named(options, code, said, tmp_path, capsys):
+    """Its direction is that of a cost unless another direction is named."""
     for name, latency in (("one", 0.1), ("two", 0.3)):
         rows = [{"item": n, "latency": latency * (0.9 + n % 2 / 5)} for n in range(40)]
         pd.DataFrame(rows).assign(**{"hits": 1} if "hits" in options else {}).to_csv(
@@ -88,7 +90,7 @@ def test_a_cost_is_a_score_only_if_it_is_named(options, code, said, tmp_path, ca
     assert said in " ".join("".join(capsys.readouterr()).split())
 
 
-def test_markdown_and_page_list_what_was_lost_with_both_answers(worse, tmp_path, capsys):
+def test_markdown_and_page_list_lost_items_with_both_answers(worse, tmp_path, capsys):
     assert main(["compare", *worse, "--markdown"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("**The accuracy (score) is 25.0 points lower for branch than for main (9")
@@ -101,7 +103,7 @@ def test_markdown_and_page_list_what_was_lost_with_both_answers(worse, tmp_path,
     assert changed["change"].tolist() == ["lost"] * 10
 
 
-def test_one_file_of_models_items_and_forms_is_judged_on_the_way(tmp_path, capsys):
+def test_one_file_of_models_items_and_forms_is_scored_by_a_rule(tmp_path, capsys):
     """The third call of the guide: a table of answers, each item in two paraphrases."""
     rows = [
         {"model": model, "fact": fact, "paraphrase": form, "prompt": form,
@@ -132,10 +134,10 @@ def files_of(pattern):
 
 
 @pytest.mark.parametrize("tool", ["opencompass/predictions/{}", "vlmevalkit/{0}/{0}_Forms.tsv"])
-def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool, capsys):
+def test_predictions_without_scores_require_a_rule(tool, capsys):
     files = files_of(tool)
     assert main(["compare", *files]) == 2
-    assert "no row holds a score" in capsys.readouterr().err
+    assert "no row contains a score" in capsys.readouterr().err
     assert main(["compare", *files, "--rule", "exact", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["model_mean"] < row["reference_mean"]
@@ -152,7 +154,7 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
         ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that distinguishes them by --form"),
     ],
 )
-def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, capsys):
+def test_broken_file_is_named_with_the_problem(tmp_path, content, said, capsys):
     (tmp_path / "broken.csv").write_text(content)
     (tmp_path / "whole.csv").write_text("id,score\n1,1\n2,0\n")
     assert main(["compare", str(tmp_path / "broken.csv"), str(tmp_path / "whole.csv")]) == 2
@@ -162,15 +164,15 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give result files or folders of the models"),
-        ([*NEMO, "--json", "--markdown"], "--json and --markdown choose the form"),
+        ([], "pass result files or folders of the models"),
+        ([*NEMO, "--json", "--markdown"], "--json and --markdown are mutually"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
         ([*NEMO, "--margin", "2"], "margin 2 includes the whole scale, 0 to 1"),
-        ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
+        ([*NEMO, "--fail-if", "maybe-worse"], "requires --margin"),
         ([*NEMO, "--cluster", "shelf"], "shelf"),
     ],
 )
-def test_a_mistake_is_named_with_its_remedy(words, message, capsys):
+def test_invalid_options_raise_with_the_remedy(words, message, capsys):
     assert main(["compare", *words]) == 2
     assert message in capsys.readouterr().err
 
@@ -189,7 +191,7 @@ def answers(tmp_path):
 
 
 @pytest.mark.parametrize("function", [accuracy, consistency])
-def test_a_command_prints_the_result_of_its_function(answers, function, capsys):
+def test_command_prints_the_result_of_its_function(answers, function, capsys):
     names = {"item": "fact", "form": "wording", "score": "hit", "cluster": "article"}
     words = [part for name, value in names.items() for part in (f"--{name}", value)]
     command = [function.__name__, str(answers), *words, "--by", "kind"]
@@ -208,7 +210,7 @@ def test_a_command_prints_the_result_of_its_function(answers, function, capsys):
     assert capsys.readouterr().out.splitlines()[-1].startswith(lines[-1][:10])
 
 
-def test_a_column_that_groups_items_is_named_in_a_note(answers, capsys):
+def test_column_that_groups_items_is_named_in_a_note(answers, capsys):
     words = ["accuracy", str(answers), "--item", "fact", "--form", "wording", "--score", "hit"]
 
     assert main(words) == 0
@@ -219,7 +221,7 @@ def test_a_column_that_groups_items_is_named_in_a_note(answers, capsys):
         assert "Clusters: article" not in capsys.readouterr().out
 
 
-def test_a_column_of_forms_may_make_groups(answers, capsys):
+def test_column_of_forms_can_be_a_group(answers, capsys):
     words = ["accuracy", str(answers), "--item", "fact", "--form", "wording", "--score", "hit"]
 
     assert main([*words, "--by", "wording", "--json"]) == 0
@@ -227,7 +229,7 @@ def test_a_column_of_forms_may_make_groups(answers, capsys):
     assert [row["wording"] for row in rows] == ["what", "who", "what", "who"]
 
 
-def test_two_conditions_of_rows_are_paired_as_columns_are(tmp_path, capsys):
+def test_conditions_in_rows_are_paired_like_those_in_columns(tmp_path, capsys):
     rows = pd.DataFrame({"item": range(30), "a": [1, 1, 0] * 10, "b": [1, 0, 0] * 10})
     rows.to_csv(tmp_path / "wide.csv", index=False)
     long = rows.melt("item", var_name="name", value_name="correct")
@@ -242,7 +244,7 @@ def test_two_conditions_of_rows_are_paired_as_columns_are(tmp_path, capsys):
     assert wide["rows"] == paired(rows, first="a", second="b").to_dict()["rows"]
 
 
-def test_a_single_row_is_printed_as_names_and_values(answers, capsys):
+def test_single_row_is_printed_as_names_and_values(answers, capsys):
     words = ["--item", "fact", "--form", "wording", "--score", "hit", "--cluster", "article"]
 
     assert main(["compare", str(answers), *words]) == 0
@@ -257,7 +259,7 @@ def test_a_single_row_is_printed_as_names_and_values(answers, capsys):
     ("words", "message"),
     [
         (["accuracy"], "give a result file or folder"),
-        (["accuracy", "{}", "--json", "--latex"], "--json and --latex choose the form"),
+        (["accuracy", "{}", "--json", "--latex"], "--json and --latex are mutually"),
         (["consistency", "{}", "--markdown", "--wide"], "--wide has no effect on --markdown"),
         (["compare", "{}", "--first", "a"], "use `surface-consistency paired`"),
         (["analyse", "forms", "{}"], "consistency replaces analyse forms"),
@@ -265,7 +267,7 @@ def test_a_single_row_is_printed_as_names_and_values(answers, capsys):
         (["accuracy", "{}", "--scores", "hit"], "Unknown option: --scores. Did you mean --score"),
     ],
 )
-def test_a_wrong_option_of_a_measure_is_named(answers, words, message, capsys):
+def test_invalid_option_of_a_measure_is_named(answers, words, message, capsys):
     assert main([word.format(answers) for word in words]) == 2
     assert message in capsys.readouterr().err
 
@@ -290,14 +292,16 @@ def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
     pd.DataFrame(rows).to_json(file, orient="records", lines=True)
 
     assert main(["consistency", str(file)]) == 2
-    assert "no row holds a score; name the column of scores by --score" in capsys.readouterr().err
+    assert (
+        "no row contains a score; name the column of scores by --score" in capsys.readouterr().err
+    )
     assert main(["consistency", str(file), "--rule", "popqa", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["consistency"], row["all_correct"], row["accuracy"]) == (0.5, 0.5, 0.75)
 
 
 @pytest.mark.parametrize("command", ["accuracy", "compare"])
-def test_the_reason_is_given_if_no_metric_is_left(tmp_path, capsys, command):
+def test_error_without_metrics_has_the_reason(tmp_path, capsys, command):
     rows = [
         {
             **{"doc_id": n, "doc": {"q": n}, "target": "A", "resps": [["A"]]},
@@ -343,9 +347,12 @@ def test_accents_are_folded_under_a_rule_on_request(tmp_path, capsys, command, n
     assert "--fold-accents has no effect without --rule; name a rule" in capsys.readouterr().err
 
 
-def test_a_test_of_differences_is_refused_for_one_model(tmp_path, capsys):
+def test_option_test_raises_for_one_model(tmp_path, capsys):
     file = tmp_path / "m.csv"
     pd.DataFrame({"item": range(40), "correct": [1, 0] * 20}).to_csv(file, index=False)
 
     assert main(["compare", str(file), "--test", "exact"]) == 2
-    assert "--test compares models, but all results are of one model" in capsys.readouterr().err
+    assert (
+        "--test requires several models, but all results are of one model"
+        in capsys.readouterr().err
+    )

@@ -1,4 +1,4 @@
-"""The command line, as a user types it."""
+"""The command line as a user calls it."""
 
 import hashlib
 import io
@@ -37,7 +37,7 @@ MODEL = ["--model", "m", "--out", "y"]
 
 @pytest.fixture
 def runner(tmp_path, monkeypatch):
-    """A runner in a module of the user's own, which answers everything with "London"."""
+    """A runner in a user-defined module, which answers every prompt with "London"."""
     options = {"answer": "London", "api_key": ""}
     return write_runner(tmp_path, monkeypatch, "cli_runner", "Knowing", KNOWING, **options)
 
@@ -46,7 +46,7 @@ def run(runner, out, *more):
     return main(["run", "redirectqa", *SAMPLE, "--runner", runner, "--out", str(out), *more])
 
 
-def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
+def test_run_score_and_report_write_their_files(runner, tmp_path, capsys):
     first, second, both = (tmp_path / name for name in ("first", "second", "both"))
 
     assert run(runner, first, "--label", "one", "--limit", "20") == 0
@@ -68,8 +68,8 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
     assert f"surface-consistency score {first} --rule boundary --fold-accents" in made
 
 
-def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
-    """A runner's own options are given by name; --json prints one object; no secret is recorded."""
+def test_run_accepts_options_of_the_runner(runner, tmp_path, capsys):
+    """Options of a runner are set by name; --json prints one object; secrets are not recorded."""
     options = ["--runner-option", "answer=Paris", "api_key=sk-123", "--max-new-tokens=9"]
     assert run(runner, tmp_path / "run", *options, "--limit", "5") == 0
     capsys.readouterr()
@@ -85,7 +85,7 @@ def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
-def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path, capsys):
+def test_message_for_predictions_does_not_suggest_to_repeat_the_run(tmp_path, capsys):
     plan = RedirectQAStudy().plan(load_redirectqa("sample"), RedirectQAStudy.records.settings())
     names = plan.items["prompt_id"].unique()
     lines = [f"{name},{'' if n < 3 else 'x'}\n" for n, name in enumerate(names)]
@@ -99,7 +99,7 @@ def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path,
     assert "runs them again" not in printed
 
 
-def test_options_without_effect_on_finished_predictions_are_refused(tmp_path, capsys):
+def test_options_without_effect_on_finished_predictions_raise(tmp_path, capsys):
     plan = RedirectQAStudy().plan(load_redirectqa("sample"), RedirectQAStudy.records.settings())
     names = plan.items["prompt_id"].unique()
     (tmp_path / "a.csv").write_text("id,pred\n" + "".join(f"{name},x\n" for name in names))
@@ -122,7 +122,7 @@ def test_report_writes_into_the_folder_of_a_single_run(runner, tmp_path, capsys)
     assert "--out is required for several runs" in capsys.readouterr().err
 
 
-def test_an_option_without_its_value_is_not_called_unknown(capsys):
+def test_option_without_value_is_not_reported_as_unknown(capsys):
     assert main(["run", "unlearning", "--runner", "x", "--out", "y"]) == 2
     assert capsys.readouterr().err == "error: --source is required and takes a value\n"
 
@@ -156,7 +156,7 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
 def test_imported_verdicts_can_be_reported_again(verdicts_csv, tmp_path, capsys):
-    """Verdicts from elsewhere are a run like any other, but those of other conditions no peers."""
+    """Imported labels are a run, but runs of other conditions are not compared with it."""
     out, again = tmp_path / "page", tmp_path / "again"
     frame = pd.read_csv(verdicts_csv, keep_default_na=False, na_values=[""])
     for folder, *conditions in (
@@ -183,14 +183,14 @@ def test_imported_verdicts_can_be_reported_again(verdicts_csv, tmp_path, capsys)
 
 
 @pytest.mark.filterwarnings("ignore:292 of 584 predictions belong to no question of the data")
-def test_score_takes_predictions_made_elsewhere(tmp_path):
+def test_score_accepts_predictions_made_elsewhere(tmp_path):
     asked = load_redirectqa("sample").questions
     rows = [{"question": q.question, "output": q.triple.answers[0]} for q in asked]
     file = tmp_path / "mine.csv"
     pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
 
     assert score(tmp_path, "--predictions", file, "--template", "paraphrase") == 0
-    # A choice is accepted even if the data make it the same as the default.
+    # A choice is accepted even if it equals the default for these data.
     original = ["--template", "original", "--out", str(tmp_path / "original")]
     assert main(["score", *SAMPLE, "--predictions", str(file), *original]) == 0
 
@@ -216,7 +216,7 @@ def test_score_takes_predictions_made_elsewhere(tmp_path):
         (["--runner-option", f"model={'[' * 99}{']' * 99}"], "--runner-option model: nested more"),
     ],
 )
-def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, arguments, message):
+def test_invalid_command_is_one_line_and_code_2(runner, tmp_path, capsys, arguments, message):
     status = run(runner, tmp_path / "run", *arguments)
 
     printed = capsys.readouterr()
@@ -231,13 +231,13 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["score"], "give either the folder of a run or --predictions FILE"),
-        (["score", "--predictions", "x.jsonl"], "--predictions needs --out"),
+        (["score"], "pass either the folder of a run or --predictions FILE"),
+        (["score", "--predictions", "x.jsonl"], "--predictions requires --out"),
         (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
         (["score", "x", "--limit", "3"], "--limit belongs to --predictions"),
         (["score", "x", "--judge", "llm", "--judge-model", "m"], "folder x not found (in "),
         (["report"], "no run folder was given"),
-        (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
+        (["demo", "--ot", "x"], "--out is required and takes a value; option --ot does not exist"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
         (["paired", "empty.csv", *VERDICTS], "empty.csv contains no rows, so no "),
         (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
@@ -250,14 +250,14 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
             marks=NEEDS_TORCH,
         ),
         (["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"], "--source: no file"),
-        (["report", "made", "--out", "made/report.html"], "--out names a folder"),
+        (["report", "made", "--out", "made/report.html"], "--out is a folder"),
         (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
         (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
         (["analyse", "frequency", "x", "--frequencies", "y"], "folder x not found (in "),
     ],
 )
-def test_a_wrong_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, arguments, message):
-    """A wrong path is told before what else the command lacks."""
+def test_invalid_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, arguments, message):
+    """An invalid path is reported before other errors of the command."""
     monkeypatch.chdir(tmp_path)
     for name in ("made", "empty"):
         Path(name).mkdir()
@@ -280,8 +280,8 @@ def test_debug_shows_the_traceback(runner, tmp_path, capsys):
     assert capsys.readouterr().out == f"{surface_consistency.__version__}\n"
 
 
-def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
-    """The message says how to go on; an interrupted comparison keeps nothing."""
+def test_interrupt_ends_with_code_130(tmp_path, monkeypatch, capsys):
+    """The message has the remedy; an interrupted comparison does not keep results."""
 
     def stop(*_, **__):
         raise KeyboardInterrupt
@@ -291,14 +291,14 @@ def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("surface_consistency.analysis.compare.compare_results", stop)
 
     assert run(stopping, tmp_path / "run") == 130
-    assert "interrupted; the same command again keeps what" in capsys.readouterr().err
+    assert "interrupted; repeat the command to resume" in capsys.readouterr().err
     assert main(["compare", "one.csv", "other.csv"]) == 130
-    assert capsys.readouterr().err == "interrupted; the same command again begins anew\n"
+    assert capsys.readouterr().err == "interrupted; repeat the command to start again\n"
 
 
 @pytest.fixture
 def verdicts_csv(tmp_path):
-    """40 facts in two categories, one of them labelled "NA"; one verdict is missing."""
+    """40 facts in two categories, one of them labelled "NA"; one label is missing."""
     rows = [
         (fact, int(fact % 2), int(fact % 4 == 1), "NA" if fact < 20 else "from surnames")
         for fact in range(40)
@@ -318,19 +318,19 @@ COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet
     [
         (["--first", "canonical", "--second", "nothing"], "column 'nothing' of --second not found"),
         ([*COMPARE, "--by", "nothing"], "--by nothing is not among the columns"),
-        # The last of a repeated option counts.
+        # The last value of a repeated option is used.
         (["--first", "nothing", *COMPARE, "--test", "sign"], "--test: input should be"),
         ([*COMPARE, "--separator", ";"], "--separator separates the labels of --by"),
         ([*COMPARE, "--latex", "--wide"], "--wide has no effect on --latex"),
         ([*COMPARE, "--score", "x"], "--score without --condition has no effect"),
     ],
 )
-def test_paired_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
+def test_paired_names_the_problem(verdicts_csv, capsys, arguments, message):
     assert main(["paired", verdicts_csv, *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
+def test_report_prints_the_trace_of_a_fact(runner, tmp_path, capsys):
     out = str(tmp_path / "run")
     assert run(runner, out, "--limit", "3", "--json") == 0
     fact = pd.read_parquet(tmp_path / "run" / "outcomes.parquet")["item"].iloc[0]
@@ -343,7 +343,7 @@ def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
     assert "has no fact 'no such'; it has " in capsys.readouterr().err
 
 
-def test_commands_are_found(capsys):
+def test_commands_are_listed(capsys):
     assert main([]) == main(["--help"]) == 0
     listed = capsys.readouterr().out
     names = (
@@ -364,7 +364,7 @@ def test_commands_are_found(capsys):
     assert "Usage: surface-consistency run audit" in capsys.readouterr().out
 
 
-def test_reader_that_has_gone_is_no_error():
+def test_closed_pipe_is_not_an_error():
     """As with `surface-consistency run --help | head -1`."""
     read, write = os.pipe()
     os.close(read)
@@ -375,7 +375,7 @@ def test_reader_that_has_gone_is_no_error():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, capsys):
+def test_completion_contains_commands_studies_and_options(tmp_path, monkeypatch, capsys):
     for name, value in (("HOME", str(tmp_path)), ("SHELL", "/bin/bash"), ("BASH_VERSION", "5.2")):
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("ZSH_VERSION", raising=False)
@@ -431,7 +431,7 @@ def accuracy(tmp_path):
     ],
 )
 def test_errors_about_predictions_name_flags(tmp_path, capsys, columns, remedies):
-    """And a digest that a message offers is taken."""
+    """A digest in a message is accepted by the option."""
     rows = [
         dict.fromkeys(columns, q.triple.answers[0]) for q in load_redirectqa("sample").questions
     ]
@@ -451,7 +451,7 @@ def test_errors_about_predictions_name_flags(tmp_path, capsys, columns, remedies
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, f'{{"id": {"9" * 5_000}}}'])
-def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
+def test_hostile_files_print_one_line_and_end_with_code_2(tmp_path, capsys, text):
     file = tmp_path / "x.jsonl"
     file.write_text(text + "\n")
     out = ("--out", str(tmp_path / "out"))
@@ -466,7 +466,7 @@ def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
         assert main(command) == 2
         printed = capsys.readouterr().err
         assert printed.startswith("error: ")
-        # A list of JSON has no lines of its own.
+        # A list of JSON has no separate lines.
         assert f"x.jsonl{'' if text.startswith('[') else ':1: '}" in printed
 
 
@@ -479,7 +479,7 @@ def generate(self, prompts, params):
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
-def test_prompts_without_an_answer_have_an_exit_code_and_stand_in_captions(
+def test_prompts_without_an_answer_have_an_exit_code_and_are_in_captions(
     tmp_path, monkeypatch, capsys
 ):
     failing = write_runner(tmp_path, monkeypatch, "cli_failing", "Failing", FAILING)
@@ -502,14 +502,14 @@ def test_prompts_without_an_answer_have_an_exit_code_and_stand_in_captions(
     capsys.readouterr()
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out
-    assert re.search(r"(?m)^  3 +The work is done, but prompts have no answer", listed)
+    assert re.search(r"(?m)^  3 +Success, but prompts have no answer", listed)
 
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"
 
 
-def test_a_stream_that_is_gone_is_not_written_to():
-    """Python 3.13 tells of what fails while an object goes."""
+def test_closed_stream_is_not_written():
+    """Python 3.13 reports errors in finalizers."""
     stream, other = (io.TextIOWrapper(io.BytesIO()) for _ in range(2))
     terminal = _Terminal(stream)
     stream.close()
@@ -521,8 +521,8 @@ def test_a_stream_that_is_gone_is_not_written_to():
     assert not terminal.isatty()
 
 
-def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
-    """Labels in tables, errors and JSON: what is printed is the escape, JSON keeps its content."""
+def test_control_characters_of_files_are_escaped_on_the_terminal(tmp_path, capsys):
+    """Labels in tables, errors and JSON are printed escaped; JSON keeps its content."""
     verdicts = tmp_path / "v.csv"
     rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
     verdicts.write_text("\n".join(["item,a,b,group", *rows]), encoding="utf-8")
@@ -543,8 +543,8 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("json_flag", [[], ["--json"]])
-def test_a_terminal_without_letters_ends_no_finished_run(runner, tmp_path, json_flag):
-    """`PYTHONIOENCODING=ascii`, or no locale: what it cannot show is printed as an escape."""
+def test_ascii_terminal_does_not_end_a_finished_run(runner, tmp_path, json_flag):
+    """With `PYTHONIOENCODING=ascii` or without locale, other characters are escaped."""
     assert run(runner, tmp_path / "run", "--limit", "4", "--label", "Modell – ä") == 0
     ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONPATH": "."}
     words = ["report", str(tmp_path / "run"), "--out", str(tmp_path / "page"), *json_flag]
@@ -566,8 +566,8 @@ def process(words, **options):
 
 
 @pytest.mark.filterwarnings("ignore:1 of 7 answers have no verdict")
-def test_a_torn_log_is_told_as_a_warning(runner, tmp_path, capsys):
-    """Nothing on the terminal is of another kind than an error, a warning or progress."""
+def test_truncated_log_is_a_warning(runner, tmp_path, capsys):
+    """The error output consists of errors, warnings and progress."""
     assert run(runner, tmp_path / "run", "--limit", "2") == 0
     log = tmp_path / "run" / "generations.jsonl"
     log.write_bytes(log.read_bytes()[:-20])
@@ -581,27 +581,28 @@ def test_a_torn_log_is_told_as_a_warning(runner, tmp_path, capsys):
     assert all(line.startswith(f"warning: {log}:7: ") for line in told)
 
 
-def test_a_full_disk_behind_what_is_printed_is_named():
+def test_full_disk_of_the_output_is_named():
     with Path("/dev/full").open("wb") as full:
         done = process(["--version"], stdout=full)
 
     assert done.returncode == 2
-    assert b"what is printed cannot be written (No space left on device)" in done.stderr
+    assert b"output cannot be written (No space left on device)" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
 @pytest.mark.parametrize("command", [["report", "run"], ["run", "redirectqa"], ["demo"]])
-def test_no_folder_is_not_the_current_one(command, words, tmp_path, monkeypatch, capsys):
+def test_empty_folder_is_not_the_current_folder(command, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     assert main([*command, *words]) == 2
 
-    assert capsys.readouterr().err == "error: --out names no folder; the current one is '.'\n"
+    message = "error: --out is empty; pass a folder, such as '.' for the current one\n"
+    assert capsys.readouterr().err == message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_an_earlier_report_wrote_is_removed(runner, tmp_path, capsys):
-    """Files that were changed or added remain; the other files are listed with their digests."""
+def test_files_of_an_earlier_report_are_removed(runner, tmp_path, capsys):
+    """Changed and added files remain; the other files are listed with their digests."""
     one, page = tmp_path / "one", tmp_path / "page"
     report = ["report", str(one), "--out", str(page)]
     assert run(runner, one, "--limit", "4", "--label", "one", "--no-page") == 0
@@ -625,7 +626,7 @@ def test_what_an_earlier_report_wrote_is_removed(runner, tmp_path, capsys):
     for digest, name in lines:
         assert hashlib.sha256((page / name).read_bytes()).hexdigest() == digest
     capsys.readouterr()
-    # The page, whose numbers may be others, goes if none is wanted.
+    # The page, whose numbers may be outdated, is removed if no page is written.
     assert main([*report, "--no-page"]) == 0
     assert [path.name for path in page.iterdir()] == ["tables"]
     assert "report:" not in capsys.readouterr().out

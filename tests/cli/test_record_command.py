@@ -46,7 +46,7 @@ class Asked(Settings):
     @model_validator(mode="after")
     def _check(self):
         if self.truncate and self.shots == 0:
-            raise ValueError("`truncate` has no effect with `shots=0`; leave it out")
+            raise ValueError("`truncate` has no effect with `shots=0`; omit it")
         return self
 
 
@@ -116,7 +116,7 @@ def run():
     ],
 )
 def test_every_kind_of_field_is_an_option(run, arguments, field, value):
-    """What is typed is what is taken."""
+    """Values are read exactly as typed."""
     assert run("--out", "x", "--model", "m", *arguments) == 0
 
     settings, out, model = ask.called
@@ -133,22 +133,22 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
         (["--n-permutations", "0"], "--n-permutations: input should be greater than 0, got 0"),
         (["--shots", "-1"], "--shots: input should be greater than or equal to 0, got -1"),
         (["--lengths", "short=0"], "--lengths: input should be greater than 0, got '0'"),
-        (["--lengths", "short"], "--lengths takes NAME=VALUE, got 'short'"),
+        (["--lengths", "short"], "--lengths requires NAME=VALUE, got 'short'"),
         (["--lengths", "free=1"], "--lengths: input should be 'short' or 'long', got 'free'"),
         (["--lengths", "short=a"], "--lengths: input should be a valid integer"),
         (["--shots", "abc"], "Invalid value for --shots: input should be a valid integer"),
         (["--style", "foo"], "Invalid value for --style: input should be 'chat' or 'completion'"),
         (["--shot", "1"], "Unknown option: --shot. Did you mean --shots?"),
-        (["--draws", "3"], "Unknown option: --draws. Write --setting draws=VALUE"),
-        (["--truncate", "--shots", "0"], "--truncate has no effect with --shots 0; leave it out"),
-        (["--setting", "draws"], "--setting takes NAME=VALUE, got 'draws'"),
+        (["--draws", "3"], "Unknown option: --draws. Use --setting draws=VALUE"),
+        (["--truncate", "--shots", "0"], "--truncate has no effect with --shots 0; omit it"),
+        (["--setting", "draws"], "--setting requires NAME=VALUE, got 'draws'"),
         (["--setting", "draws=0"], "--setting draws: input should be greater than or equal to 1"),
         (
             ["--setting", "drawn=1"],
             "--setting has no setting 'drawn' (did you mean 'draws'?); it has",
         ),
         (["--model", "broken"], "--n-permutations is more than the topics contain; --setting "),
-        # A value that would be changed.
+        # A value that would be rounded.
         *(
             ([f"--{name}={value}"], f"Invalid value for --{name}: input should be a valid integer")
             for name, value in (("n-permutations", 1.5), ("n-permutations", "true"), ("shots", 0.9))
@@ -172,27 +172,27 @@ def test_errors_name_the_flag(run, capsys, arguments, message):
     "words",
     [["demo", "--steps", "1.5"], ["run", "redirectqa", "--source", "sample", "--seed", "1.5"]],
 )
-def test_options_of_the_commands_themselves_round_nothing(words, capsys):
+def test_options_of_the_commands_are_not_rounded(words, capsys):
     assert main([*words, "--out", "x"]) == 2
     error = f"error: Invalid value for {words[-2]}: input should be a valid integer"
     assert error in capsys.readouterr().err
 
 
-def test_all_broken_limits_and_a_missing_option_are_reported(run, capsys):
+def test_all_violated_limits_and_a_missing_option_are_reported(run, capsys):
     assert run("--out", "x", "--n-permutations", "0", "--shots", "-1") == 2
     assert capsys.readouterr().err.count("error: --") == 2
     assert run() == 2
     assert "error: --out is required and takes a value\n" in capsys.readouterr().err
 
 
-def test_the_error_of_the_library_keeps_its_class():
+def test_error_of_the_library_keeps_its_class():
     app = App(name="sc")
     app.command(record_command(ask, settings=Asked), name="ask")
     with pytest.raises(DataError, match="--n-permutations is more than the topics contain"):
         app(["ask", "--out", "x", "--model", "broken"], exit_on_error=False, print_error=False)
 
 
-def test_an_optional_record_is_none_without_its_options():
+def test_optional_record_without_options_is_none():
     seen = []
 
     def score(source: Needed | None):
@@ -229,11 +229,11 @@ def test_help_shows_docstrings_choices_and_defaults(run, capsys):
         ("cluster", "--cluster-column"),
     ],
 )
-def test_a_field_has_one_flag(field, flag):
+def test_each_field_has_one_flag(field, flag):
     assert flag_of(field, Asked.model_fields[field]) == flag
 
 
-def test_a_rare_field_of_one_name_and_type_is_set_by_the_same_option():
+def test_rare_fields_with_equal_name_and_type_share_an_option():
     class First(Settings):
         seed: int = 0
 
@@ -249,7 +249,7 @@ def test_a_rare_field_of_one_name_and_type_is_set_by_the_same_option():
     assert seen == [(First(seed=3), Second(seed=3))]
 
 
-def test_options_of_one_name_and_records_within_settings_are_refused():
+def test_options_with_equal_names_and_nested_records_raise():
     class Out(Settings):
         out: str = ""
 

@@ -81,7 +81,7 @@ def test_models_run_one_after_the_other_and_finished_ones_are_not_loaded_again(h
     assert loaded(home) == ["a", "b/d"]
 
 
-def test_a_failure_stops_no_other_model(home, capsys):
+def test_failure_does_not_stop_other_models(home, capsys):
     assert main([*RUN, "--model", "bad", "a", "odd", "--out", "runs"]) == 2
 
     assert loaded(home) == ["bad", "a", "odd"]
@@ -95,8 +95,8 @@ def test_a_failure_stops_no_other_model(home, capsys):
     assert pd.read_csv(home / "runs" / "tables" / "overall.csv")["model"].tolist() == ["a"]
 
 
-def test_the_exit_code_is_the_worst(home):
-    """One model writes into the folder itself."""
+def test_exit_code_is_the_worst(home):
+    """A single model writes into the folder."""
     assert main([*RUN, "--model", "a", "mute", "--out", "three", "--json"]) == 3
     assert main([*RUN, "--model", "a", "mute", "bad", "--out", "two", "--json"]) == 2
     assert main([*RUN, "--model", "bad", "odd", "--out", "none", "--json"]) == 2
@@ -118,13 +118,13 @@ def test_the_exit_code_is_the_worst(home):
         ({}, [(None, None, "None")]),
     ],
 )
-def test_a_model_names_its_revision(given, expected):
+def test_model_name_contains_its_revision(given, expected):
     made = ModelsSettings(**given).each()
     assert [(one.model, one.model_revision, one.name(None)) for one in made] == expected
     assert all(one.int8 == given.get("int8", False) for one in made)
 
 
-def test_a_path_with_an_at_sign_is_a_path(tmp_path, monkeypatch):
+def test_path_with_an_at_sign_has_no_revision(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model@1").mkdir()
     [one] = ModelsSettings(model=("model@1",)).each()
@@ -136,20 +136,20 @@ def test_a_path_with_an_at_sign_is_a_path(tmp_path, monkeypatch):
     [
         (["--model", "a", "b", "--label", "x"], "--label names one model; omit it with seve"),
         (["--model", "a", "b", "--model-revision", "x"], "--model-revision is for one model; with"),
-        (["--model", "a/b", "a-b"], "--model a-b: two models have the folder"),
-        (["--shards", "0"], "--shards is 1 or more, got 0"),
-        (["--shards", "2", "--shard", "3"], "--shard is a number from 1 to --shards 2, got 3"),
-        (["--shard", "0"], "--shard is a number from 1 to --shards 1, got 0"),
-        (["--model", "toy_model", "--shards", "2"], "--shards needs a model that exists"),
+        (["--model", "a/b", "a-b"], "--model a-b: two models have the same folder"),
+        (["--shards", "0"], "--shards must be 1 or more, got 0"),
+        (["--shards", "2", "--shard", "3"], "--shard must be a number from 1 to --shards 2, got 3"),
+        (["--shard", "0"], "--shard must be a number from 1 to --shards 1, got 0"),
+        (["--model", "toy_model", "--shards", "2"], "--shards requires a trained model"),
     ],
 )
-def test_mistakes_are_named_before_anything_is_loaded(home, capsys, words, message):
+def test_invalid_options_raise_before_loading(home, capsys, words, message):
     assert main([*RUN, *words, "--out", "runs"]) == 2
     assert capsys.readouterr().err.startswith(f"error: {message}")
     assert loaded(home) == []
 
 
-def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
+def test_printed_commands_for_a_scheduler_give_the_same_run(home, capsys):
     whole = [*RUN, "--model", "a", "--model", "b"]
     assert main([*whole, "--out", "whole", "--json"]) == 0
     capsys.readouterr()
@@ -170,7 +170,7 @@ def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
         one, other = map(pd.read_csv, files)
         pd.testing.assert_frame_equal(one, other)
     capsys.readouterr()
-    # Without parts the last command is the report.
+    # Without parts the last command reports.
     assert main([*RUN, "--model", "a", "b", "--out", "runs", "--print-commands"]) == 0
     first, second, report = capsys.readouterr().out.splitlines()
     assert first.endswith("--model a --out runs/a")
@@ -178,7 +178,7 @@ def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
     assert report.startswith("surface-consistency report runs/a runs/b --out runs")
 
 
-def test_commands_are_printed_with_what_they_contact_and_without_a_key(home, capsys, monkeypatch):
+def test_commands_are_printed_with_contacted_servers_and_without_keys(home, capsys, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     words = [*RUN, "--runner", "openai", "--model", "a", "b", "--out", "runs", "--print-commands"]

@@ -12,7 +12,7 @@ from surface_consistency.plugins import importable
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.slaq.settings import SlaqScoring
 
-# The command line prints warnings; they are read from there.
+# The command line prints warnings, which are read from its output.
 TOLD = "always::surface_consistency.errors.SurfaceConsistencyWarning"
 pytestmark = pytest.mark.filterwarnings(TOLD)
 
@@ -76,7 +76,7 @@ def run(runners, tmp_path):
     return call
 
 
-def test_a_run_leaves_tables_and_page(run, tmp_path, capsys):
+def test_run_writes_tables_and_page(run, tmp_path, capsys):
     """With --json one object is printed, without NaN."""
     assert run("--free", "--label", "fake") == 0
 
@@ -94,8 +94,8 @@ def test_a_run_leaves_tables_and_page(run, tmp_path, capsys):
     assert json.loads(printed)["tables"]["overall"][0]["n"] == 3 * 5 * 5
 
 
-def test_a_model_judges_and_another_judges_again(run, tmp_path, capsys):
-    """Each judge has a log of its own, so that neither is asked twice nor mixed up."""
+def test_llm_judge_scores_and_another_scores_again(run, tmp_path, capsys):
+    """Each judge has a separate log, so that prompts are not repeated or mixed."""
     assert run(*llm(judge_label="first"), "--json") == 0
     folder = tmp_path / "run"
     kept = (folder / "verdicts.parquet").read_bytes()
@@ -110,7 +110,7 @@ def test_a_model_judges_and_another_judges_again(run, tmp_path, capsys):
     assert "give it another label (--setting judge_label)" in capsys.readouterr().err
 
 
-def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, capsys):
+def test_prompts_of_the_paper_are_sent_scored_and_recorded(run, runners, tmp_path, capsys):
     """--prompts paper changes instructions and judge, and is in every record of the run."""
     by_paper = llm("by_paper", judge_label="j")
     assert run("--prompts", "paper", "--limit", "1", *by_paper, "--json") == 0
@@ -147,7 +147,7 @@ def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, c
         (["verdicts", "--prompts", "paper"], "such a folder contains correctness labels"),
     ],
 )
-def test_presets_that_cannot_be_are_refused(words, says, tmp_path, capsys):
+def test_impossible_presets_raise(words, says, tmp_path, capsys):
     assert main(["run", *words, "--source", "sample", "--out", str(tmp_path / "x")]) == 2
 
     assert says in capsys.readouterr().err
@@ -160,7 +160,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys)
     assert run(*judged, "--labelling-sheet", str(sheet), "--setting", "labelling_sample=15") == 0
     rows = pd.read_csv(sheet, dtype=str)
     assert len(rows) == 30
-    # The judge takes all short answers for right, and these labels all but every third.
+    # The judge labels all short answers correct, and these labels all except every third.
     rows.assign(correct=[int(n % 3 > 0) for n in range(30)]).to_csv(labels, index=False)
     capsys.readouterr()
 
@@ -176,7 +176,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys)
     assert not (folder / "checks" / "judge_agreement.csv").exists()
 
 
-def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path, capsys):
+def test_labels_and_options_of_another_run_do_not_change_the_run(run, tmp_path, capsys):
     assert run("--json") == 0
     labels = tmp_path / "labels.csv"
     labels.write_text("prompt_id,question_id,correct\nelsewhere/1/short,elsewhere/1,1\n")
@@ -184,9 +184,15 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
 
     for words, message in (
         (["--labels", str(labels)], "1 of 1 labels are of answers that are not in this run"),
-        (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
-        (["--setting", "region=whole"], "--setting region does not judge runs of slaq; use --judg"),
-        (["--setting=region=whole"], "--setting region does not judge runs of slaq; use --judg"),
+        (["--rule", "fuzzy"], "--rule is not a scoring option of slaq; use --judge-rule"),
+        (
+            ["--setting", "region=whole"],
+            "--setting region is not a scoring option of slaq; use --judg",
+        ),
+        (
+            ["--setting=region=whole"],
+            "--setting region is not a scoring option of slaq; use --judg",
+        ),
         (["--setting", "regoin=whole"], "--setting has no setting 'regoin'"),
     ):
         assert main([*score, *words]) == 2
@@ -214,7 +220,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
         (["--short-tokens", "0"], "--short-tokens: input should be greater than or equal to 1"),
     ],
 )
-def test_a_users_mistake_is_one_line_and_code_2(
+def test_invalid_command_is_one_line_and_code_2(
     run, tmp_path, monkeypatch, capsys, arguments, message
 ):
     monkeypatch.chdir(tmp_path)
@@ -229,7 +235,7 @@ def test_a_users_mistake_is_one_line_and_code_2(
 
 
 @pytest.mark.slow
-def test_the_toy_model_runs_without_network(tmp_path, capsys):
+def test_toy_model_runs_without_network(tmp_path, capsys):
     pytest.importorskip("torch")
     command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "toy_model"]
     command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2"]
@@ -245,7 +251,7 @@ def test_the_toy_model_runs_without_network(tmp_path, capsys):
     assert "training" not in capsys.readouterr().err
 
 
-def test_a_file_at_out_is_told_before_a_model_is_trained(tmp_path, capsys):
+def test_file_at_out_raises_before_training(tmp_path, capsys):
     out = tmp_path / "run"
     out.write_text("mine", "utf-8")
     words = ["run", "slaq", "--source", "sample", "--model", "toy_model", "--out", str(out)]

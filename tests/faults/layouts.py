@@ -392,7 +392,7 @@ REAL = {
 }
 """Files of tools, and their layouts."""
 
-NO_REFERENCES = "no row holds an answer and accepted answers"
+NO_REFERENCES = "no row contains an answer and references"
 
 
 def table_of(cells):

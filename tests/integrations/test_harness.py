@@ -383,7 +383,7 @@ def test_command_runs_the_harness_with_the_path_set(monkeypatch, capsys):
     assert main(["lm-eval", "run", "--include_path", "x"]) == 2
     assert "--include_path is set by this command" in capsys.readouterr().err
     assert main(["lm-eval-path", "--out"]) == 2
-    assert "takes no '--out'" in capsys.readouterr().err
+    assert "does not accept '--out'" in capsys.readouterr().err
 
 
 def test_task_rejects_unknown_keys_options_and_metadata(tmp_path: Path):

@@ -142,7 +142,7 @@ def test_lists_written_as_text_are_reported_and_the_remedy_works(tmp_path, write
     path = written(tmp_path / "answers.csv", answers)
 
     finding = compare(path, rule="exact").sentences[0]
-    assert "20 of 20 answers of a are a list of one text that was written as text" in finding
+    assert "20 of 20 answers of a are a list of one text, written as text" in finding
     assert "replace each prediction by ast.literal_eval(prediction)[0]." in finding
     mended = [row | {"prediction": ast.literal_eval(row["prediction"])[0]} for row in answers]
     assert difference(mended, rule="exact") == pytest.approx(-0.5)

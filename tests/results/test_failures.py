@@ -251,7 +251,7 @@ def test_a_column_written_from_missing_cells_is_no_column_of_answers(tmp_path, t
     assert compared.metrics["correct"].models["mean"].tolist() == [0.5]
     assert compared.failed_answers == {}
     assert read_results(rows).frame["prediction"].isna().all()
-    with pytest.raises(DataError, match="no row holds an answer and accepted answers"):
+    with pytest.raises(DataError, match="no row contains an answer and references"):
         compare_results(rows, settings=ComparisonSettings(rule="exact"))
 
 

@@ -125,7 +125,7 @@ def test_few_clusters_stand_below_the_finding():
     for column in ("passage", "item"):
         assert "is based on only" not in texts(20, column)
     few = result_of(compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))).note
-    assert "as far as the files say), so that intervals are wide." in few
+    assert "(items, assumed to be independent), so that intervals are wide." in few
 
 
 def test_a_rule_judges_and_is_no_benchmark():
@@ -174,7 +174,7 @@ def test_text_json_and_markdown_report_the_same_numbers(tmp_path, capsys):
     assert "`a says </script>1.0`" in markdown
     n_lost = row["reference_only"]
     assert f"{n_lost:,} items lost" in markdown
-    assert f"{n_lost - 20:,} more, which --out writes" in markdown
+    assert f"{n_lost - 20:,} more; use --out to write all" in markdown
 
 
 def test_json_has_no_infinity_and_no_nan():

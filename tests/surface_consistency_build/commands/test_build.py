@@ -107,7 +107,7 @@ def test_rows_are_built_with_the_same_options(tmp_path, capsys):
         ("--out x --wiki klingonwiki", "klingonwiki"),
         ("--out x --triples 0", "--triples: input should be greater than or equal to 1"),
         ("--out file", "cannot be a folder"),
-        ("--out=", "--out names no folder"),
+        ("--out=", "--out is empty"),
         ("--out mine", "contains files of other origin (README.md)"),
         ("--out x --work file", "work"),
         ("--out x --memory-limit lots", "--memory-limit must be"),
