@@ -175,7 +175,7 @@ class LookupRunner(TransformersRunner):
             )
         return super().generate(prompts, params)
 
-    def _ask(
+    def _generate_batch(
         self, prompts: Sequence[Prompt], rows: "Sequence[array[int]]", params: GenerationParams
     ) -> list[Generation]:
         """Run one batch through model and store."""
