@@ -80,7 +80,7 @@ def test_undeclared_and_missing_columns_raise(folder, capsys):
     file = folder / "outcomes.parquet"
     frame = pd.read_parquet(file)
     for changed, message in (
-        (frame.assign(mood="good"), "column 'mood' is no field of RedirectOutcome"),
+        (frame.assign(mood="good"), "column 'mood' is not a field of RedirectOutcome"),
         (frame.drop(columns="relation"), "no column 'relation' of RedirectOutcome"),
     ):
         changed.to_parquet(file)

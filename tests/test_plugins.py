@@ -145,7 +145,10 @@ def toys(tmp_path, monkeypatch):
         ("exit", "study 'exit' of toy-dist cannot be loaded: .*SystemExit: 3"),
         ("alike", "study 'alike' of toy-dist is a Alike; derive it from surface_consistency.stud"),
         ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
-        ("misgrouped", "by the column 'modle', which is no field of PairedOutcome .*mean 'model'"),
+        (
+            "misgrouped",
+            "by the column 'modle', which is not a field of PairedOutcome .*mean 'model'",
+        ),
         ("unjudged", "scoring Settings lacks the option `judge`; derive it from .*JudgeSco"),
         ("untrained", "toy_model must be a ToyModelSettings, got .*Settings"),
         ("loose", r"records must be StudyRecords, got .*; write records = StudyRecords\("),

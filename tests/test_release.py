@@ -46,7 +46,7 @@ def test_workflows_call_existing_files_and_are_read_only_by_default(path):
     assert all((ROOT / name).is_file() for name in re.findall(r"(?<!\S)scripts/[\w.]+", runs))
     assert workflow["permissions"] == {"contents": "read"}
     for job in workflow["jobs"].values():
-        assert set(job.get("permissions", {})) <= {"contents", "id-token", "attestations"}
+        assert set(job.get("permissions", {})) <= {"pages", "id-token", "attestations"}
 
 
 def test_every_python_of_the_classifiers_is_tested():

@@ -136,7 +136,9 @@ def _of_papers(records: StudyRecords) -> str:
             f"\n\nDefaults that differ from {paper}, with the paper's value: {', '.join(shown)}. "
             f"Not stated in the paper: {', '.join(silent)}."
         )
-    return "".join(texts) + ("\n\n--as-published sets the values of the paper." if texts else "")
+    return "".join(texts) + (
+        "\n\nUse --as-published to set the values of the paper." if texts else ""
+    )
 
 
 def no_preset(name: str) -> str:

@@ -166,5 +166,5 @@ def test_what_rows_refuse_sums_refuse(tmp_path):
 
     apart = drawn(0, model=np.where(ITEM < 300, "m", "n"))
     paths = written(tmp_path, [apart, drawn(1, model="k")])
-    with pytest.raises(DataError, match="holds 2 models"):
+    with pytest.raises(DataError, match="contains 2 models"):
         compare_results(paths, ResultColumns(names=("x", "y")))

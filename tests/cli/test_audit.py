@@ -122,9 +122,9 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
             ["--model", "toy_model", "--leaked", "5000"], "--leaked must be 0 to", marks=NEEDS_TORCH
         ),
         ([*PUBLISHED, "--threshold", "0.4"], "sets --threshold 0.6, but 0.4 was given; omit"),
-        ([*PUBLISHED, "--setting", "k=9"], "--as-published sets --setting k=5, and 9 was given"),
-        ([*PUBLISHED, "--setting", "cleaner=audit"], "cleaner=published, and audit was given"),
-        ([*PUBLISHED, "--judge-model", "m"], "--as-published sets --judge rule, and llm was given"),
+        ([*PUBLISHED, "--setting", "k=9"], "--as-published sets --setting k=5, but 9 was given"),
+        ([*PUBLISHED, "--setting", "cleaner=audit"], "cleaner=published, but audit was given"),
+        ([*PUBLISHED, "--judge-model", "m"], "--as-published sets --judge rule, but llm was given"),
     ],
 )
 def test_user_error_prints_one_line_and_exits_with_code_2(

@@ -147,7 +147,7 @@ def test_predictions_without_scores_require_a_rule(tool, capsys):
     ("content", "said"),
     [
         ("", "contains no rows"),
-        ("nr,score\n1,1\n", "'task_id'; name it by .* Columns: nr, score"),
+        ("nr,score\n1,1\n", "'task_id'; name it by --item. Columns: nr, score"),
         ("id,score\n8,1\n9,1\n", "items are called '8' by broken, '1' by whole"),
         ("id,score\n8,1\n9,1\n", "error: by the metric 'score': no item has a score for every"),
         ("id,score\n1,\n2,\n", "(items with a score: broken 0, whole 2); drop broken"),

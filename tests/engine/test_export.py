@@ -39,7 +39,7 @@ def test_a_data_set_is_read_back_whole(two, tmp_path):
     assert table["n"].tolist() == [59, 59]
     card = DatasetCard.load(out / "README.md")
     assert card.data.to_dict()["source_datasets"] == ["owner/rows"]
-    assert "| `first_correct` | Verdict under the first condition" in card.text
+    assert "| `first_correct` | Correctness label under the first condition" in card.text
     assert "- `b|c`: 60 pairs" in card.text
 
 

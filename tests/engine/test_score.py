@@ -301,7 +301,7 @@ def test_labels_that_came_with_a_scoring_stay_with_the_run(run):
         labels.write(f"{first['prompt_id']},{first['item']},1\n")
 
     assert load(run).judged_by == "people"
-    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: of the canonical answers"):
+    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: canonical answers: "):
         score_run(run)
 
     assert run.labels.read_text().endswith(f"{first['item']},1\n")

@@ -289,7 +289,7 @@ LONG = audit_prompts([("USA", "Capital", "a b " * 400)])
         ([], {}, "prompts is empty"),
         (audit_prompts(), {"steps": 0}, "steps must be 1 or more, got 0"),
         pytest.param(LONG, {}, "but the context is 512; remove", marks=NEEDS_TORCH),
-        (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in all\)"),
+        (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in total\)"),
     ],
 )
 def test_toy_model_rejects_what_cannot_be_taught(tmp_path, prompts, options, message):

@@ -59,7 +59,7 @@ def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
         ("pathlib:PurePath.joinpath", "is a function; derive it from"),
         (
             "http.client:HTTPConnection",
-            "cannot be created: TypeError: .*host.*; repair or uninstall",
+            "cannot be created: TypeError: .*host.*; fix or uninstall it",
         ),
         ("collections.abc:Sized", "lacks __len__, which a subclass must define"),
     ],

@@ -259,7 +259,7 @@ def test_infinite_scores_of_a_tool_are_refused_by_row(tmp_path, score):
     path = tmp_path / "s.jsonl"
     path.write_text(text.format(0, 1) + text.format(1, score))
 
-    with pytest.raises(RecordError, match=r"s.jsonl:2: metric 'em' holds .*not a finite number"):
+    with pytest.raises(RecordError, match=r"s.jsonl:2: metric 'em' contains .*not a finite number"):
         read_results(path)
     assert set(read_results(path, ResultColumns(metrics=("f1",))).frame["metric"]) == {"f1"}
 
@@ -307,7 +307,7 @@ def test_infinite_scores_of_parquet_are_refused_by_row(tmp_path):
     for words in (["compare"], ["accuracy"]):
         code, _, err = command([*words, tmp_path / "s.parquet"])
         assert code == 2
-        assert "row 4 of column 'correct' holds inf, which is not a score" in err
+        assert "row 4 of column 'correct' is inf, which is not a score" in err
 
 
 @pytest.mark.parametrize("name", ["s.csv", "s.jsonl", "s.json", "s.tsv"])

@@ -147,7 +147,7 @@ SUMMARIES = {
 
 @pytest.mark.parametrize("content", SUMMARIES.values(), ids=SUMMARIES)
 def test_a_summary_is_not_read_as_items(tmp_path, content):
-    with pytest.raises(DataError, match=r"give the (file of )?samples"):
+    with pytest.raises(DataError, match=r"use the (file of )?samples"):
         read(tmp_path, content)
 
 
@@ -167,7 +167,7 @@ def test_items_that_resemble_a_summary_are_read_as_items(tmp_path, content):
 @pytest.mark.parametrize(
     ("error", "content", "message"),
     [
-        (RecordError, FRAME.to_json(orient="values"), r"is one JSON object .*, got \[\"q1\", 1\]"),
+        (RecordError, FRAME.to_json(orient="values"), r"is one JSON object .*, got \['q1', 1\]"),
         (DataError, {"columns": ["id"], "data": [["q1", 1]]}, "in which no rows are found"),
         (DataError, {"train": ROWS, "test": ROWS}, "fields train, test, in which no rows"),
         (DataError, {"results": ROWS, "data": ROWS}, "fields results, data, in which no rows"),

@@ -64,7 +64,7 @@ def test_a_cut_shard_is_named(tmp_path, kept):
 def test_another_plan_is_rejected_with_what_differs(tmp_path):
     begin(tmp_path, 2, 3, power=2)
 
-    with pytest.raises(RunError, match=r"power was 2, now 3\. Give .* or delete the folder: no sh"):
+    with pytest.raises(RunError, match=r"power was 2, now 3\. Use .* or delete the folder: no sh"):
         begin(tmp_path, 2, 3, power=3)
 
 

@@ -103,7 +103,7 @@ def test_an_analysis_as_published_reads_the_logit_and_refuses_another_readout():
 
     assert (MechanismSettings().readout, settings.readout) == ("centred_logit", "logit")
     assert [one.name for one in named if one.table == "settings"] == ["readout"]
-    with pytest.raises(ValueError, match="sets `readout=logit`, and log_probability was given"):
+    with pytest.raises(ValueError, match="sets `readout=logit`, but log_probability was given"):
         MechanismSettings(as_published=True, readout="log_probability")
 
 
@@ -174,15 +174,15 @@ def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, 
         (["redirectqa", "--shots", "3"], "sets --shots 15, but 3 was given; omit --shots or"),
         (["redirectqa", "--setting", "int4=true", "--model", "m"], "sets --setting int4=false"),
         (["redirectqa", "--setting", "protocol=x"], "protocol: input should be 'local', 'api'"),
-        (["audit", "--threshold", "0.4", "none"], "sets --threshold 0.6, and 0.4 none was given"),
-        (["audit", "--setting", "radius=0.1"], "sets --setting radius=none, and 0.1 was given"),
-        (["audit", "--setting", "cleaner=audit"], "sets --setting cleaner=published, and audit"),
-        (["audit", "--judge-model", "m"], "sets --judge rule, and llm was given"),
-        (["slaq", "--prompts", "own"], "sets --prompts paper@[0-9a-f]{12}, and own was given"),
-        (["slaq", "--judge-model", "j"], "sets --judge-model gemini-2.5-flash, and j was given"),
+        (["audit", "--threshold", "0.4", "none"], "sets --threshold 0.6, but 0.4 none was given"),
+        (["audit", "--setting", "radius=0.1"], "sets --setting radius=none, but 0.1 was given"),
+        (["audit", "--setting", "cleaner=audit"], "sets --setting cleaner=published, but audit"),
+        (["audit", "--judge-model", "m"], "sets --judge rule, but llm was given"),
+        (["slaq", "--prompts", "own"], "sets --prompts paper@[0-9a-f]{12}, but own was given"),
+        (["slaq", "--judge-model", "j"], "sets --judge-model gemini-2.5-flash, but j was given"),
         (["lexical", "--task", "piqa"], "--senses judge needs --sense-model"),
         (["linking"], "--as-published needs the fastText vectors .* got 'names'"),
-        (["linking", "--wording", "same-entity"], "sets --wording category, and same-entity was"),
+        (["linking", "--wording", "same-entity"], "sets --wording category, but same-entity was"),
     ],
 )
 def test_options_beside_it_that_contradict_are_refused(words, message, tmp_path, capsys):

@@ -393,9 +393,9 @@ def test_columns_of_predictions_are_named(redirectqa):
         (5, {}, TypeError, "predictions is one int; pass a mapping"),
         ({}, {}, DataError, "0 of 0 predictions belong to no prompt .*'no id'"),
         ({"z": "x"}, {}, DataError, "1 of 1 predictions belong to no prompt .* such as 'z'"),
-        ({"z": 1}, {}, TypeError, r"a prediction is text or None, got int \(1\)"),
+        ({"z": 1}, {}, TypeError, r"a prediction must be text or None, got int \(1\)"),
         ({1: "x", "1": "y"}, {}, DataError, "two predictions have the id '1'; keep one"),
-        ({None: "x"}, {}, TypeError, "the id of a prediction is text or a whole number, got None"),
+        ({None: "x"}, {}, TypeError, "the id of a prediction must be text or an integer, got None"),
         ({"z": "x"}, {"in_order": True}, ValueError, "these predictions have ids; omit it"),
         (
             [{"text": "x"}],

@@ -169,7 +169,7 @@ def two_models(n, body):
         (
             (308, {"location": "https://other"}, b""),
             {},
-            r"elsewhere \(HTTP 308.*give the new address",
+            r"has moved \(HTTP 308.*give the new address",
         ),
         ((404, {}, b"model not found"), {}, "not served at .*that it serves this model"),
         (two_models, {"concurrency": 1}, "now responds as 'm-1' and before as 'm-0'"),

@@ -127,7 +127,7 @@ def test_sheet_for_human_labels_is_written_by_state_and_read(
     said = ruled.loc[rows["prompt_id"]].to_numpy().copy()
     said[0] = not said[0]
     rows.assign(correct=["yes" if one else "no" for one in said]).to_csv(sheet, index=False)
-    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: of the DEL-ON answers"):
+    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: DEL-ON answers: "):
         score(answered, scoring=AuditScoring(labels=sheet))
 
     table = pd.read_csv(answered.path / "checks" / "judge_agreement.csv").set_index("state")

@@ -188,8 +188,9 @@ def claims(audit_run, monkeypatch):
             for _ in range(n_facts)
         ]
         n_flips = int(rng.binomial(n_facts, flips))
-        floor = {"state": "DEL-ON", "n_repeated": n_facts, "n_verdict_flips": n_flips}
-        floor = pd.DataFrame([floor | {"flip_rate": n_flips / n_facts}])
+        floor = {"model": "m", "state": "DEL-ON", "n_repeated": n_facts, "n_verdict_flips": n_flips}
+        rates = {"flip_rate": n_flips / n_facts, "flip_rate_low": None, "flip_rate_high": None}
+        floor = pd.DataFrame([floor | rates])
         folder = audit_run(rows, f"w{seed}", checks={"noise_floor": floor})
         runs = load_runs([folder], outcome=AuditOutcome)
         report = Report(runs=runs, design=AuditStudy.design, settings=FEW, cluster="item")

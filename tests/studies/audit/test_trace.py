@@ -110,7 +110,9 @@ def test_trace_rejects_facts_and_files_missing_in_the_run(told):
         AuditStudy.report.trace(folder.path, "nix", outcome=AuditOutcome)
     targets, pairs = folder.read_plan()
     folder.write_plan(targets.iloc[:0], pairs)
-    with pytest.raises(DataError, match=r"targets\.parquet: lands/noise/cloze/0 not found"):
+    with pytest.raises(
+        DataError, match=r"pairs\.parquet: pair column 'full_target' has 'lands/noise/cloze/0/FULL'"
+    ):
         fact_trace(told)
     folder.write_plan(targets, pairs)
     for path in (folder.log("store"), folder.targets):

@@ -152,7 +152,7 @@ def test_flips_between_samples_are_the_noise_of_finding_badge_and_check(tmp_path
     assert row["noise"] == "samples"
     assert row["difference"] == pytest.approx(flips - (1 - samples["consistency"]))
     titles = {check.title for check in page.checks}
-    assert "Not significantly above the noise" in titles
+    assert "Not significantly above test-retest noise" in titles
     assert "No noise floor" not in titles
     text = sentence_text(page.finding.sentence)
     assert "180 samples of items, 60 " in text

@@ -178,7 +178,7 @@ def test_counts_that_do_not_match_raise_errors(run, counts, change, settings, er
     [
         ("note.txt", "", "takes a folder of `count`, or a Parquet file"),
         ("manifest.json", "", "count the names of the questions with `count names`"),
-        ("text.parquet", "text.parquet", "no Parquet file of instances"),
+        ("text.parquet", "text.parquet", "is not a Parquet file of instances"),
     ],
 )
 def test_folders_without_counts_raise_errors(run, tmp_path, file, path, message):

@@ -38,6 +38,6 @@ def test_a_judge_that_skips_facts_is_rejected(ask, score, tmp_path):
     data = load_slaq("sample").select(limit=1)
     folder = ask(data, FakeRunner(lambda prompt: "x"), tmp_path, permutations=1, repeat=0)
 
-    with pytest.raises(DataError, match="was given 10 targets and returned 9"):
+    with pytest.raises(DataError, match="received 10 targets and returned 9"):
         score(folder, Lazy(entities_only=False))
     assert not folder.verdicts.exists()

@@ -67,7 +67,7 @@ def test_edits_are_queried_with_both_objects(data_files, tmp_path):
 
 
 def test_unknown_form_is_rejected(forget01):
-    with pytest.raises(DataError, match=r"no form 'reverse' in .*; its forms are plain, reworded"):
+    with pytest.raises(DataError, match=r"no form 'reverse' in .*; the forms are plain, reworded"):
         STUDY.plan(load(forget01), UnlearningSettings(forms=("plain", "reverse")))
 
 

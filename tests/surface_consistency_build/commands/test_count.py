@@ -111,7 +111,7 @@ NO_BODY = "with the field 'body'; the first has text. Name the field of the text
     ("what", "more", "message"),
     [
         ("names", (), "give either --data or --names"),
-        ("names", ("--names", "none.csv"), "no file none.csv"),
+        ("names", ("--names", "none.csv"), "file none.csv not found"),
         ("names", ("--names", "empty.csv"), "empty.csv: row 1: the surface of 'Q1' is empty"),
         ("pairs", (*NAMED, "--pairs", "pairs.csv"), NO_ID),
         ("pairs", NAMED, "--names needs --pairs"),

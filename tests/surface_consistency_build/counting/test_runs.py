@@ -159,7 +159,7 @@ def test_errors_name_a_damaged_shard_and_a_shard_of_another_run(tmp_path, corpus
         with pytest.raises(RunError, match=r"00001\.npz belongs to another plan or shard"):
             run.merge()
     (shards / "00001.npz").write_bytes(b"PK no more")
-    with pytest.raises(DataError, match=r"00001\.npz is broken.*delete it and do shard 1 again"):
+    with pytest.raises(DataError, match=r"00001\.npz is invalid.*delete it and do shard 1 again"):
         run.merge()
 
 
@@ -276,7 +276,7 @@ def test_two_processes_do_not_count_one_shard(tmp_path, corpus):
     (tmp_path / "counts" / "shards").mkdir()
 
     with CountRun.locked(tmp_path / "counts" / "shards" / ".00000.lock"):
-        with pytest.raises(RunError, match="this process works on this count already"):
+        with pytest.raises(RunError, match="this process already works on this count"):
             run.run(0)
         assert run.run(1)
 

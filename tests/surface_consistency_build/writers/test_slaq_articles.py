@@ -97,7 +97,7 @@ ROW = {"title": "A", "text": "x", "category": "C"}
         ("A.txt", "x", None, RecordError, "category missing"),
         (".", None, None, SourceNotFoundError, r"holds no \.txt"),
         ("nothing.pdf", None, None, SourceNotFoundError, "no articles at"),
-        ("nothing.jsonl", None, None, SourceNotFoundError, "no file"),
+        ("nothing.jsonl", None, None, SourceNotFoundError, "not found; expected a data file"),
     ],
 )
 def test_articles_rejects(tmp_path, name, content, category, error, message):
