@@ -59,7 +59,7 @@ def test_run_score_and_report_write_their_files(runner, tmp_path, capsys):
         assert len(pd.read_csv(folder / "tables" / "overall.csv"))
     assert set(pd.read_csv(both / "tables" / "overall.csv")["model"]) == {"one", "two"}
     printed = capsys.readouterr().out
-    assert printed.startswith("The accuracy of one under title is 0.0")
+    assert printed.startswith("The accuracy of one under “title” is 0.0")
     assert "The bundled sample was used: the numbers do not describe a model.\n\nAll" in printed
     assert "report:" in printed
     assert "one by boundary+fold_accents on first_line; two by popqa on first_line" in printed
@@ -425,7 +425,7 @@ def accuracy(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "remedies"),
     [
-        (("text", "output"), ["name the one that does by --prediction"]),
+        (("text", "output"), ["name one of them by --prediction"]),
         (("mine",), ["name it by --prediction"]),
         (("pred",), ["name it by --item; or, if the ", "confirm it with --in-order"]),
     ],
@@ -565,7 +565,7 @@ def process(words, **options):
     return subprocess.run(command, cwd=home, check=False, **streams)
 
 
-@pytest.mark.filterwarnings("ignore:1 of 7 answers have no verdict")
+@pytest.mark.filterwarnings("ignore:1 of 7 answers have no score")
 def test_truncated_log_is_a_warning(runner, tmp_path, capsys):
     """The error output consists of errors, warnings and progress."""
     assert run(runner, tmp_path / "run", "--limit", "2") == 0

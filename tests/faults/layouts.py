@@ -130,15 +130,19 @@ def helm(rows):
 
 
 def promptfoo(content):
-    # Tests with equal variables are repeats of one test.
+    # Tests of a provider with equal variables are repeats of one test.
     rows = sorted(content["results"]["results"], key=lambda row: row.get("testIdx") or 0)
     tests, seen = {}, Counter()
     asked = [json.dumps(row.get("vars") or row["testIdx"], sort_keys=True) for row in rows]
-    has_repeats = len({*asked}) < len(asked)
-    for row, variables in zip(rows, asked, strict=True):
-        number = tests.setdefault(variables, len(tests))
-        number, repeat = (number, seen[number]) if has_repeats else (row["testIdx"], 0)
-        seen[number] += 1
+    keys = [
+        (variables, json.dumps(row["provider"], sort_keys=True), row.get("promptIdx"))
+        for row, variables in zip(rows, asked, strict=True)
+    ]
+    has_repeats = len({*keys}) < len(keys)
+    for row, key in zip(rows, keys, strict=True):
+        number = tests.setdefault(key[0], len(tests))
+        number, repeat = (number, seen[key]) if has_repeats else (row["testIdx"], 0)
+        seen[key] += 1
         provider = row["provider"]
         model = provider
         if isinstance(provider, dict):

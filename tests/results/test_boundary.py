@@ -307,7 +307,7 @@ def test_infinite_scores_of_parquet_are_refused_by_row(tmp_path):
     for words in (["compare"], ["accuracy"]):
         code, _, err = command([*words, tmp_path / "s.parquet"])
         assert code == 2
-        assert "row 4 of column 'correct' is inf, which is not a score" in err
+        assert "row 4 of column 'correct' contains inf, which is not a score" in err
 
 
 @pytest.mark.parametrize("name", ["s.csv", "s.jsonl", "s.json", "s.tsv"])
