@@ -419,7 +419,7 @@ class ReportSettings(Settings):
     """Maximum number of pairs per model whose answers are shown on the page."""
 
     page: bool = True
-    """Write the page, not only the tables."""
+    """HTML page, in addition to the tables."""
 
 
 class ToyModelSettings(Settings, ABC):

@@ -40,7 +40,7 @@ def run(
         `alignment` read without further names. The folder contains the report page and the tables.
 
     Raises:
-        TypeError: If `runner` is neither a name nor an instance of `Runner`, or `source` is in
+        TypeError: If `study` is not a name, `runner` is neither a name nor an instance of `Runner`, or `source` is in
             memory: a run is resumed and scored again from the source that it names.
         ValueError: If the study or an option is unknown, or an option has an invalid value.
         RunnerError: If the model cannot be loaded, or does not answer.
@@ -56,6 +56,11 @@ def run(
     Examples:
         >>> run("redirectqa", model="EleutherAI/pythia-410m", out="runs/x")  # doctest: +SKIP
     """
+    if not isinstance(study, str):
+        raise TypeError(
+            f"study is a {type(study).__name__}; pass the name of a registered study, or run the "
+            "object by surface_consistency.engine.run_study"
+        )
     chosen, folder = find_study(study), Path(out)
     records = chosen.records
     kinds = (records.source, ModelSettings, records.settings, records.scoring, ReportSettings)

@@ -62,7 +62,7 @@ def test_run_score_and_report_write_their_files(runner, tmp_path, capsys):
     assert printed.startswith("The accuracy of one under “title” is 0.0")
     assert "The bundled sample was used: the numbers do not describe a model.\n\nAll" in printed
     assert "report:" in printed
-    assert "one by boundary+fold_accents on first_line; two by popqa on first_line" in printed
+    assert "one by matching rule boundary+fold_accents on the first line; two by" in printed
     made = (first / "report.html").read_text(encoding="utf-8")
     assert f"surface-consistency run redirectqa --source sample --runner {runner}" in made
     assert f"surface-consistency score {first} --rule boundary --fold-accents" in made

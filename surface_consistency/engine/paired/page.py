@@ -753,7 +753,10 @@ def _answer(report: Report, run: Run, row: Row, cell: str) -> Answer:
             _text(row.get("first_surface")) or first,
             _text(row.get("second_surface")) or second,
         ),
-        answers=(_text(row.get("first_prediction")), _text(row.get("second_prediction"))),
+        answers=(
+            _text(row.get("first_prediction", _NOT_RECORDED)),
+            _text(row.get("second_prediction", _NOT_RECORDED)),
+        ),
         labels=labels,
     )
 
