@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")
 _MOST_NOTES: Final = 4
+_NOT_RECORDED: Final = "(not recorded)"
 """Maximum number of contrasts of models below the squares."""
 
 Row = Mapping[Any, Any]
