@@ -106,7 +106,10 @@ def test_extending_guide_works_from_top_to_bottom(folder):
     judged = (folder / "runs" / "atlas" / "scoring.json").read_text()
     assert '"initials:InitialsRule"' in judged
     assert 0 < names["table"]["share_lost"].iloc[0] <= 1
-    assert "Capitals" in (folder / "runs" / "capitals" / "report.html").read_text("utf-8")
+    page = (folder / "runs" / "capitals" / "report.html").read_text("utf-8")
+    assert "Capitals" in page
+    assert "(not recorded)" in page  # Its outcomes have no columns of predictions.
+    assert "no answer</bdi>" not in page
     assert (folder / "runs" / "capitals" / "checks" / "noise_floor.csv").is_file()
     assert "full name" in (folder / "runs" / "kinds" / "tables" / "by_kind.csv").read_text()
     assert set(names["EveryOption"]().column) == {"references"}

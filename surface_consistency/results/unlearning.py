@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.tools import summary
-from surface_consistency.rows.cells import count_of
+from surface_consistency.rows.cells import count_of, text_of
 from surface_consistency.rows.readers import Place
 
 FORGET: Final = "forget"
@@ -69,7 +69,7 @@ def _open_unlearning(
     for name, items in sets.items():
         for number, cells in sorted(items.items(), key=lambda item: count_of(item[0]) or 0):
             texts = next((values for _, values in cells if "generation" in values), {})
-            if texts and None in map(texts.get, ("input", "ground_truth")):
+            if texts and None in (texts.get("input"), text_of(texts.get("ground_truth"))):
                 raise RecordError(
                     f"{place}: question {number[:60]} of {benchmark} {name[:60]} lacks its input "
                     "or ground_truth; give the file as it was written"

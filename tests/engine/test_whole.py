@@ -4,6 +4,7 @@ import pytest
 import surface_consistency as sc
 from surface_consistency.cli.main import main
 from surface_consistency.models import FakeRunner
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.refusals import refusals
 
 OPTIONS = {"source": "sample", "limit": 8, "shots": 0, "repeat": 0, "progress": False}
@@ -52,6 +53,7 @@ test_run_refuses_what_the_command_refuses = refusals(
     ("redirectqa", OPTIONS | {"limit": 0}, "limit"),
     ("redirectqa", OPTIONS | {"cluster": "nowhere", "runner": FakeRunner(write)}, "cluster"),
     ("redirectqa", OPTIONS | {"source": [{"a": 1}]}, TypeError, "source is a list, .* to_parquet"),
+    (RedirectQAStudy(), OPTIONS, TypeError, r"study is a RedirectQAStudy; .*engine\.run_study"),
     ("redirectqa", OPTIONS | {"runner": FakeRunner}, TypeError, "pass an instance of Runner"),
     fixture="tmp_path",
 )

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
+from surface_consistency.studies.unlearning import logs
 from surface_consistency.studies.unlearning.logs import (
     read_answers,
     read_logs,
@@ -186,6 +187,18 @@ def test_empty_generations_are_answers(data_files, full_and_retrained, tmp_path)
     assert set(silent.questions["prediction"]) == {""}
 
 
+def reference_of(log, value):
+    log["forget_Q_A_ROUGE"]["value_by_index"]["3"]["ground_truth"] = value
+
+
+def test_a_missing_reference_is_not_a_short_answer():
+    assert [logs._short(one) for one in ("Paris", float("nan"), "It is Paris.")] == [
+        ("Paris",),
+        None,
+        None,
+    ]
+
+
 LACKS = "question 3 of TOFU forget lacks its input or ground"
 
 
@@ -196,8 +209,10 @@ LACKS = "question 3 of TOFU forget lacks its input or ground"
         (lambda log: log.pop("forget_Q_A_ROUGE"), "losses contain no answers: pass"),
         (lambda log: log["forget_Q_A_ROUGE"]["value_by_index"]["3"].pop("input"), LACKS),
         (lambda log: log["forget_Q_A_ROUGE"]["value_by_index"]["3"].pop("ground_truth"), LACKS),
+        (lambda log: reference_of(log, " "), LACKS),
+        (lambda log: reference_of(log, float("nan")), LACKS),
     ],
-    ids=["answers", "losses", "question", "reference"],
+    ids=["answers", "losses", "question", "reference", "empty reference", "NaN reference"],
 )
 def test_log_without_answers_or_texts_of_a_question_is_rejected(
     data_files, tmp_path, change, match
