@@ -16,7 +16,7 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, PluginErr
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import find_column, first_names, shown, within
-from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns, refuse_nested
+from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns, reject_nested
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.frame import RUNS, UNSCORED, Results, read_results, table_or_rows
@@ -192,7 +192,7 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
     Raises:
         DataError: If there are several tasks or metrics that are not groups.
     """
-    refuse_nested(by, results.nested)
+    reject_nested(by, results.nested)
     made = scored(results, settings)
     frame = made.frame if settings.rule else reduced_rows(made.frame, results.reducers)
     frame = with_cluster_of_runs(frame, results)

@@ -32,12 +32,12 @@ from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.reading import first_names, shown
-from surface_consistency.results.columns import USUAL, ResultColumns, refuse_nested
+from surface_consistency.results.columns import USUAL, ResultColumns, reject_nested
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import kind_of
 from surface_consistency.results.frame import Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
-from surface_consistency.results.logs import LEFT_OUT
+from surface_consistency.results.logs import EXCLUDED_ENDING
 from surface_consistency.results.names import direction
 from surface_consistency.results.tables import is_answered
 from surface_consistency.tables import sentences as say
@@ -56,7 +56,7 @@ _MOST_FLIPS: Final = 2_000
 # Maximum number of metrics times models, tasks and groups, each of which takes milliseconds.
 _MOST_RESULTS: Final = 2_000
 
-SAID_MISSING: Final = 0.05
+REPORTED_MISSING: Final = 0.05
 """Proportion of items not common to all models above which the finding reports it."""
 
 
@@ -340,7 +340,7 @@ def _by_rows(
     settings, of_directions = _with_directions(settings, metrics, known)
     notes += of_directions
     frame = _with_file_names(frame, columns, (*by, *columns.cluster))
-    refuse_nested(by, results.nested)
+    reject_nested(by, results.nested)
     frame = split_labels(frame, by, table.separator)
     failed = _failures(frame, is_wrong=settings.missing == "wrong")
     if settings.missing == "wrong":
@@ -488,7 +488,7 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Choose the metrics by which all models have scores."""
     is_scored = frame["score"].notna()
     scored = frame if is_scored.all() else frame[is_scored]
-    reasons = "".join([f"; {note}" for note in notes if note.endswith(LEFT_OUT)][:1])
+    reasons = "".join([f"; {note}" for note in notes if note.endswith(EXCLUDED_ENDING)][:1])
     if scored.empty:
         raise no_scores(frame, notes)
     if not _varies(scored["metric"]) and not _varies(frame["metric"]):

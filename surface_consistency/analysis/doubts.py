@@ -9,7 +9,7 @@ import pandas as pd
 from surface_consistency.errors import DataError
 from surface_consistency.reading import first_names, shown
 from surface_consistency.results.failures import COMMON, FEW, MANY
-from surface_consistency.results.logs import LEFT_OUT
+from surface_consistency.results.logs import EXCLUDED_ENDING
 
 _REASONS: Final = ("error", "result", "reason", "explanation", "status")
 """Columns that may contain the reason for an incorrect answer."""
@@ -25,7 +25,7 @@ def no_scores(frame: pd.DataFrame, notes: Iterable[str]) -> DataError:
     Returns:
         The error.
     """
-    reasons = [note for note in notes if note.endswith(LEFT_OUT)]
+    reasons = [note for note in notes if note.endswith(EXCLUDED_ENDING)]
     errors = frame["error"].dropna()
     if len(errors):
         reasons.append(f"{len(errors):,} rows have an error, such as {shown(errors.iloc[0])}")

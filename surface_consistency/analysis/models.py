@@ -13,7 +13,7 @@ from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.reading import shown
 from surface_consistency.results.columns import ResultColumns
-from surface_consistency.schemas.settings import made_from, refuse_unknown
+from surface_consistency.schemas.settings import made_from, reject_unknown
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import claim_records
 from surface_consistency.tables.table import Column, interval_column
@@ -102,7 +102,7 @@ def compare(
         "confidence": confidence,
     }  # fmt: skip
     known = {name for record in _RECORDS for name in record.model_fields} - {"fail_if"}
-    refuse_unknown(options, known, "compare")
+    reject_unknown(options, known, "compare")
     lists = {"metrics", "lower_is_better"}
     options = {name: _tuple(one) if name in lists else one for name, one in options.items()}
     # Run folders reject options that they do not support, even at their default.

@@ -28,7 +28,7 @@ from surface_consistency.rows.cells import (
     strings_of,
     text_of,
 )
-from surface_consistency.rows.columns import POPQA_COLUMNS, refuse_late_columns, resolve_columns
+from surface_consistency.rows.columns import POPQA_COLUMNS, reject_late_columns, resolve_columns
 from surface_consistency.schemas import DataSource, QuestionRealization
 from surface_consistency.taxonomy import CANONICAL_LABEL, TEMPLATES
 
@@ -95,7 +95,7 @@ def load_popqa(
     opened = open_source(source, revision=revision, split=split, sample="popqa")
     fields = resolve_columns(opened.columns, POPQA_COLUMNS, overrides=columns, required=_REQUIRED)
     questions: dict[str, dict[str, Any]] = {}
-    late = refuse_late_columns(opened.rows, opened.columns, POPQA_COLUMNS, overrides=columns)
+    late = reject_late_columns(opened.rows, opened.columns, POPQA_COLUMNS, overrides=columns)
     for place, row in late:
         question = _question(RowCells(fields, place, row))
         if question["item"] in questions:

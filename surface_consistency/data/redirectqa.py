@@ -32,7 +32,7 @@ from surface_consistency.errors import DataWarning, SurfaceConsistencyWarning, U
 from surface_consistency.reading import shown
 from surface_consistency.rows.columns import (
     REDIRECTQA_COLUMNS,
-    refuse_late_columns,
+    reject_late_columns,
     resolve_columns,
 )
 from surface_consistency.schemas import DataSource, QuestionRealization
@@ -258,7 +258,7 @@ def load_redirectqa(
     )
     if opened.folder is not None:
         check_category_types(opened.folder)
-    late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
+    late = reject_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
     with pause_gc():
         rows, n_rows, numbers = read_questions(late, fields, ask_by_template=ask_by_template)
     data = RedirectQA.from_rows(

@@ -18,7 +18,7 @@ from surface_consistency.data.sources import Source, open_source
 from surface_consistency.errors import RecordError, SurfaceConsistencyWarning
 from surface_consistency.reading import shown
 from surface_consistency.rows.cells import RowCells
-from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
+from surface_consistency.rows.columns import reject_late_columns, resolve_columns
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource
 
@@ -184,7 +184,7 @@ def load_slaq(
     faults: list[str] = []
     marked: list[str] = []
     n_rows = 0
-    late = refuse_late_columns(opened.rows, opened.columns, SLAQ_COLUMNS, overrides=columns)
+    late = reject_late_columns(opened.rows, opened.columns, SLAQ_COLUMNS, overrides=columns)
     for n_rows, (place, row) in enumerate(late, start=1):
         try:
             facts, is_marked = facts_of(RowCells(fields, place, row), clean_html=clean_html)

@@ -22,7 +22,7 @@ from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.features import make_features
 from surface_consistency.engine.report import study_of_runs
 from surface_consistency.engine.study import Study
-from surface_consistency.runs.files import output_folder, refuse_foreign, subfolder, write_text
+from surface_consistency.runs.files import output_folder, reject_foreign, subfolder, write_text
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas._record import Record
 from surface_consistency.schemas.jsonl import atomic_path
@@ -59,7 +59,7 @@ def export_dataset(
     home = output_folder(out)
     card, data = home / "README.md", home / _DATA
     is_known = card.is_file() and _MARK in card.read_text(encoding="utf-8", errors="replace")
-    refuse_foreign(home, [] if is_known else [card.name, _DATA])
+    reject_foreign(home, [] if is_known else [card.name, _DATA])
     features = make_features(study.records.outcome)
     frame = pd.concat([run.outcomes for run in runs], ignore_index=True)
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")

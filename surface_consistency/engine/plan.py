@@ -10,7 +10,7 @@ from surface_consistency.engine.design import Design
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.models.runner import Runner
 from surface_consistency.reading import first_names, shown
-from surface_consistency.runs.frames import check_frame, refuse_repeated
+from surface_consistency.runs.frames import check_frame, reject_repeated
 from surface_consistency.runs.planned import ItemRow, PairRow, check_targets, is_target
 from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt
 from surface_consistency.text import did_you_mean
@@ -70,7 +70,7 @@ class Plan:
         """Raise an error if the plan is inconsistent."""
         for name, frame, record in (("items", self.items, ItemRow), ("pairs", self.pairs, PairRow)):
             check_frame(frame, record, f"the {name} of a plan")
-            refuse_repeated(frame, record, f"the {name} of a plan")
+            reject_repeated(frame, record, f"the {name} of a plan")
         check_targets(self.items, self.pairs, "the pairs of a plan")
 
 

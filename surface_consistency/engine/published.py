@@ -78,7 +78,7 @@ def values_of(record: type[BaseModel], entries: Mapping[str, Mapping[str, Any]])
     }
 
 
-def refuse_contradiction(given: Mapping[str, Any], published: Mapping[str, Any]) -> None:
+def reject_contradiction(given: Mapping[str, Any], published: Mapping[str, Any]) -> None:
     """Raise an error if a value differs from the published one.
 
     Args:

@@ -92,11 +92,11 @@ def run_study(
         RunError: If another process writes to this run.
         RunnerError: If a prompt does not fit the model.
     """
-    _refuse_sweep(Path(out))
+    _reject_sweep(Path(out))
     plan, settings = _decoded_plan(study, data, settings or study.records.settings(), runner)
     prompts = [prompt for group in plan.groups.values() for prompt in group.prompts]
     if any(prompt.options for prompt in prompts):
-        _refuse_reasoning(settings)
+        _reject_reasoning(settings)
         runner = _choosing(runner, settings)
     backend = _prepared(runner, plan)
     manifest = make_manifest(
@@ -356,7 +356,7 @@ def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[
     return [distinct[key] for key in sorted(distinct, key=rank)[:n]]
 
 
-def _refuse_sweep(out: Path) -> None:
+def _reject_sweep(out: Path) -> None:
     """Raise an error if a single run would be written to the folder of a sweep."""
     if (out / SWEEP_FILE).is_file():
         raise RunError(
@@ -387,7 +387,7 @@ def write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Ser
     folder.write_plan(plan.items.assign(prompt_key=keys, group=groups), plan.pairs)
 
 
-def _refuse_reasoning(settings: StudySettings) -> None:
+def _reject_reasoning(settings: StudySettings) -> None:
     """Raise an error for reasoning settings if options are scored and no text is generated."""
     for name in ("max_reasoning_tokens", "reasoning_opened"):
         if value := getattr(settings, name):

@@ -47,10 +47,10 @@ from surface_consistency.results.predictions import (
     answers_only,
     read_predictions,
 )
-from surface_consistency.results.samples import refuse_mixed_tasks
+from surface_consistency.results.samples import reject_mixed_tasks
 from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import refuse_foreign, write_text
+from surface_consistency.runs.files import reject_foreign, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import TEXT, write_frame
 from surface_consistency.runs.manifest import RunManifest
@@ -114,7 +114,7 @@ def import_predictions(
             f"{folder.path} contains a run of a model; choose another `out` for the predictions"
         )
     if not folder.manifest.exists():
-        refuse_foreign(folder.path, [folder.log().name])
+        reject_foreign(folder.path, [folder.log().name])
     manifest = make_manifest(
         study.name,
         plan.data,
@@ -182,7 +182,7 @@ def score_files(
         DataError: If a file cannot be read or belongs to other data, or the files are samples of
             several tasks of lm-evaluation-harness.
     """
-    refuse_mixed_tasks(predictions)
+    reject_mixed_tasks(predictions)
     names = [Path(path.name.removesuffix(".gz")).stem for path in predictions]
     if len(set(names)) < len(names):
         raise ValueError("two files of `predictions` have the same name; rename one of them")
@@ -535,7 +535,7 @@ def named_texts(
     if not isinstance(predictions, Mapping) and not is_table:
         predictions = list(predictions)
         if not any(isinstance(row, Mapping) for row in predictions):
-            return _checked_texts(predictions) if in_order else _refuse_order(len(predictions))
+            return _checked_texts(predictions) if in_order else _reject_order(len(predictions))
     if in_order:
         raise ValueError(
             "in_order=True is for texts without ids, and these predictions have ids; omit it"
@@ -574,7 +574,7 @@ def _checked_texts(texts: Iterable[object]) -> list[str | None]:
     return texts  # type: ignore[return-value]
 
 
-def _refuse_order(n_texts: int) -> NoReturn:
+def _reject_order(n_texts: int) -> NoReturn:
     """Raise an error for texts without the ids of their prompts."""
     raise DataError(
         f"{n_texts:,} texts without the ids of their prompts; pass a mapping from id to text, or "

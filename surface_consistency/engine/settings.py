@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from surface_consistency.engine.published import read_published, refuse_contradiction, values_of
+from surface_consistency.engine.published import read_published, reject_contradiction, values_of
 from surface_consistency.errors import PluginError
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.registry import RunnerName, load_runner
@@ -180,7 +180,7 @@ class PaperSettings(Settings):
         if self.as_published:
             chosen = {name: getattr(self, name) for name in type(self).model_fields}
             published = values_of(type(self), self.paper(chosen)["settings"])
-            refuse_contradiction(chosen, published)
+            reject_contradiction(chosen, published)
         return self
 
 
@@ -512,7 +512,7 @@ class StudyRecords:
         published = self.published(settings, table, type(given))
         chosen = {name: getattr(given, name) for name in given.model_fields_set}
         if is_new_run:
-            refuse_contradiction(chosen, published)
+            reject_contradiction(chosen, published)
         if chosen.get("judge", published.get("judge")) != published.get("judge"):
             published = {name: published[name] for name in published if name[:6] != "judge_"}
         return type(given)(**{**published, **chosen}) if published else given

@@ -59,7 +59,7 @@ def run_sweep(
     variants = (study.records.settings() if settings is None else settings).variants()
     runs = {"runs": [name for name, _ in variants]}
     if len(variants) > 1:
-        _refuse_single_run(home)
+        _reject_single_run(home)
         claim_files(home, [SWEEP_FILE])
         if not (home / SWEEP_FILE).exists():
             write_json(home / SWEEP_FILE, runs)
@@ -86,7 +86,7 @@ def run_sweep(
     return folders
 
 
-def _refuse_single_run(home: Path) -> None:
+def _reject_single_run(home: Path) -> None:
     """Make the folder of a sweep; raise an error if it is that of a single run."""
     if (home / "manifest.json").is_file():
         raise RunError(

@@ -83,7 +83,7 @@ def square_scene(
                 below += 20
                 marks += _label_below(cell, name, below)
             else:
-                outside, beside = _label_beside(cell, name, beside)
+                outside, beside = _place_label(cell, name, beside)
                 marks += outside
         marks += _column_heads(condition, cells)
     return Scene(width=_SIDE + 108, height=below + 8, marks=marks, alt=_counted(square, names))
@@ -157,7 +157,7 @@ def _label_below(cell: layout.Rectangle, name: str, y: float) -> list[Mark]:
     ]
 
 
-def _label_beside(cell: layout.Rectangle, name: str, free: float) -> tuple[list[Mark], float]:
+def _place_label(cell: layout.Rectangle, name: str, free: float) -> tuple[list[Mark], float]:
     """Label a cell of the right part next to the square; also return the end of the label."""
     y, height = _TOP + _SIDE * cell.y, _SIDE * cell.height
     lines = [f"{cell.count:,}", f"{format_number(cell.share)}\u00a0%", *_wrapped(name, 13)]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError
 from surface_consistency.reading import first_names, shown
-from surface_consistency.results.columns import ResultColumns, need_column, refuse_nested
+from surface_consistency.results.columns import ResultColumns, need_column, reject_nested
 from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.inputs import path_labels
 from surface_consistency.results.names import cluster_names, is_context
@@ -480,7 +480,7 @@ def _group_columns(
     if given.cluster:
         names = list(map(str, frame.columns))
         seen = list(dict.fromkeys(name for one in read.values() for name in one.columns))
-        refuse_nested(given.cluster, [name for one in read.values() for name in one.nested])
+        reject_nested(given.cluster, [name for one in read.values() for name in one.nested])
         named = [
             need_column(name, names, "cluster", ", ".join(list(read)[:3]), seen)
             for name in given.cluster

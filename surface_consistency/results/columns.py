@@ -206,7 +206,7 @@ def need_column(
     return column
 
 
-def refuse_nested(names: Iterable[str], nested: Collection[str]) -> None:
+def reject_nested(names: Iterable[str], nested: Collection[str]) -> None:
     """Check that cells of columns are labels or lists of labels.
 
     Args:

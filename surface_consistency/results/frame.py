@@ -19,7 +19,7 @@ from surface_consistency.results.epochs import reducer_of, superseded
 from surface_consistency.results.failures import with_common_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
-from surface_consistency.results.logs import LEFT_OUT, samples_part
+from surface_consistency.results.logs import EXCLUDED_ENDING, samples_part
 from surface_consistency.results.names import direction
 from surface_consistency.results.promptfoo import is_table
 from surface_consistency.results.rows import Cells, at, readable
@@ -245,7 +245,7 @@ class _Reading:
             scores = {name: scores[name] for name in scores if name not in costs}
             self.notes += [
                 f"{one.name}: {name} is a cost, which is read as a score only if `metrics` names "
-                f"it{LEFT_OUT}"
+                f"it{EXCLUDED_ENDING}"
                 for name in costs
             ]
         elif part.scores and not scores:
@@ -374,7 +374,11 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     if not scores:
         answer_columns = [name for name in ("prediction", "error", UNREAD) if name in samples]
         if samples[answer_columns].isna().all(axis=None):
-            own = [note for note in notes if note.startswith(one.name) and note.endswith(LEFT_OUT)]
+            own = [
+                note
+                for note in notes
+                if note.startswith(one.name) and note.endswith(EXCLUDED_ENDING)
+            ]
             raise DataError(
                 f"{one.name} contains neither scores nor answers; name the column of scores by "
                 "`score`, or one of answers that are not empty by `prediction`. Columns: "

@@ -221,7 +221,7 @@ def files_of(path: Path) -> list[Path]:
     if runs:
         return runs
     there = set(found)
-    found = [file for file in found if not _is_beside(file, there)]
+    found = [file for file in found if not _is_companion(file, there)]
     if not found:
         raise SourceNotFoundError(
             f"{path} contains no file of results; searched for {', '.join(known)} in all levels"
@@ -229,7 +229,7 @@ def files_of(path: Path) -> list[Path]:
     return found
 
 
-def _is_beside(file: Path, there: set[Path]) -> bool:
+def _is_companion(file: Path, there: set[Path]) -> bool:
     """Return whether another file contains the rows of this one with their scores."""
     if file.name in _TEXTS_OF_HELM:
         return file.with_name("per_instance_stats.json") in there

@@ -22,7 +22,7 @@ from surface_consistency.rows.cells import count_of
 _CHANCE: Final = ("chance", "random")
 _SUMS: Final = ("perplexity", "bits_per_byte", "loglikelihood")
 _PLAIN: Final = (str, int, float, bool, list)
-LEFT_OUT: Final = ", so it is excluded"
+EXCLUDED_ENDING: Final = ", so it is excluded"
 """End of a note on a metric that has no scores."""
 
 _LETTER: Final = re.compile(r"[A-F][+-]?")
@@ -272,7 +272,7 @@ def _scores(
                 remedy = f"name another by `metrics`: {first_names(others)}"
                 raise DataError(f"{sentence}; {remedy if others else 'no other metric has scores'}")
             if not wanted:
-                notes.append(f"{sentence}{LEFT_OUT}")
+                notes.append(f"{sentence}{EXCLUDED_ENDING}")
             continue
         whole = {**values, **dict.fromkeys(unscored)}
         index = np.fromiter(sorted(whole), dtype=np.int64, count=len(whole))

@@ -59,7 +59,7 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
     rows = [row] if is_row else _rows(row, place, given)
     if not _has(scalars, USUAL["prediction"]) and (is_row or not rows):
         inner = {str(n): cell if isinstance(cell, dict) else {} for n, cell in row.items()}
-        _refuse_summary({"": {name: row[name] for name in scalars}, **inner}, place)
+        _reject_summary({"": {name: row[name] for name in scalars}, **inner}, place)
     if not rows:
         raise ColumnNotFoundError(
             f"{place} is one object with the fields {first_names(list(row))}, in which no rows are "
@@ -83,7 +83,7 @@ def _rows(row: Cells, place: Place, given: ResultColumns) -> list[Cells] | None:
     if len(cells) > 1 and any(cell in (0, 1) for cell in cells) and all(map(_is_label, cells)):
         if _has(row, _NAMES) or any("@" in name for name in row):
             return None
-        _refuse_summary({name: {} for name in row}, place)
+        _reject_summary({name: {} for name in row}, place)
         return [{"item": name, "score": cell} for name, cell in row.items()]
     lists = [cell for cell in cells if _is_rows(cell)]
     if lists:
@@ -109,12 +109,12 @@ def _named(rows: Mapping[str, Cells], place: Place, given: ResultColumns) -> lis
     """
     if any(_has(one, (*given.item, *USUAL["item"])) for one in rows.values()):
         return list(rows.values())
-    _refuse_summary(rows, place)
+    _reject_summary(rows, place)
     column = _LABEL if {*rows} == {*map(str, range(len(rows)))} else "item"
     return [{column: name, **one} for name, one in rows.items()]
 
 
-def _refuse_summary(rows: Mapping[str, Cells], place: Place) -> None:
+def _reject_summary(rows: Mapping[str, Cells], place: Place) -> None:
     """Reject scores by task, model or run, which are detected from labels and fields."""
     for label, one in rows.items():
         fields = {str(name).partition(",")[0].casefold(): cell for name, cell in one.items()}

@@ -255,7 +255,7 @@ def is_sample(row: Cells) -> bool:
     return "doc" in row and ("resps" in row or "filtered_resps" in row)
 
 
-def refuse_mixed_tasks(files: Iterable[Path]) -> None:
+def reject_mixed_tasks(files: Iterable[Path]) -> None:
     """Check that samples of lm-evaluation-harness are of one task; a pattern may match several.
 
     Args:

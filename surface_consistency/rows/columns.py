@@ -122,7 +122,7 @@ def resolve_columns(
     return {field: resolved[field] for field in candidates if field in resolved}
 
 
-def refuse_late_columns(
+def reject_late_columns(
     rows: Iterable[Row],
     columns: Collection[str],
     candidates: Candidates,

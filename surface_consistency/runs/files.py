@@ -19,7 +19,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.reading import file_digest, parse_json, read_document, within
 from surface_consistency.schemas.jsonl import (
     atomic_path,
-    part_beside,
+    partial_path,
     remove_abandoned,
     writing_error,
 )
@@ -96,7 +96,7 @@ def subfolder(folder: Path, name: str) -> Path:
     return here
 
 
-def refuse_foreign(folder: Path, names: Iterable[str], known: Collection[str] = ()) -> None:
+def reject_foreign(folder: Path, names: Iterable[str], known: Collection[str] = ()) -> None:
     """Raise an error if a file that this package did not write would be replaced.
 
     Args:
@@ -129,7 +129,7 @@ def claim_files(folder: Path, names: Iterable[str]) -> None:
         names: Paths of files and folders within it that will be written.
 
     Raises:
-        DataError: As for `refuse_foreign`, or if the folder cannot be written.
+        DataError: As for `reject_foreign`, or if the folder cannot be written.
     """
     known: set[str] = set()
     wanted = {*names}
@@ -139,7 +139,7 @@ def claim_files(folder: Path, names: Iterable[str]) -> None:
     if record.is_file():
         listed = parse_json(read_document(record), str(record), remedy="delete the file")
         known = {str(name) for name in listed} if isinstance(listed, list) else known
-    refuse_foreign(folder, wanted, known)
+    reject_foreign(folder, wanted, known)
     if not wanted <= known:
         write_json(record, sorted(wanted | known), indent=None)
 
@@ -190,7 +190,7 @@ def staged_report(folder: Path) -> Iterator[Path]:
             for path in sorted(part.rglob("*"))
             if path.is_file() and path != part / _SOURCES
         }
-        refuse_foreign(folder, [*made, _SOURCES], known)
+        reject_foreign(folder, [*made, _SOURCES], known)
         sources = part / _SOURCES
         about = sources.read_text(encoding="utf-8") + "\n" if sources.exists() else ""
         write_text(sources, about + "".join(f"{sha}  {name}\n" for name, sha in made.items()))
@@ -236,7 +236,7 @@ def staged(folder: Path, *, last: str, first: str = "") -> Iterator[Path]:
         DataError: If the disk is full or a file cannot be moved; names the file.
     """
     remove_abandoned(folder, last)
-    part = part_beside(folder / last)
+    part = partial_path(folder / last)
     target = folder / last
     try:
         part.mkdir()
@@ -337,7 +337,7 @@ def write_sheet(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
     target = Path(path)
     if not target.parent.is_dir():
         raise DataError(f"folder {target.parent} not found; create it, or choose another name")
-    fresh = part_beside(target)
+    fresh = partial_path(target)
     try:
         write_csv(fresh, frame)
         try:

@@ -19,7 +19,7 @@ from surface_consistency.runs.answers import answer_frame
 from surface_consistency.runs.files import (
     claim_files,
     output_folder,
-    refuse_foreign,
+    reject_foreign,
     report_files,
     staged,
     subfolder,
@@ -160,7 +160,7 @@ class RunFolder:
         folder = cls(output_folder(path))
         if not folder.manifest.is_file():
             tables = (f"tables/{path.name}" for path in folder.path.glob("tables/*.csv"))
-            refuse_foreign(
+            reject_foreign(
                 folder.path, [*_WRITTEN, "report.html", *tables], report_files(folder.path)
             )
         return folder

@@ -219,7 +219,7 @@ def check_frame(
         DataError: If a column has a value that its field does not allow; names it.
     """
     if is_whole:
-        _refuse_missing(frame, record, where)
+        _reject_missing(frame, record, where)
     for field in arrow_schema(record):
         if field.name in frame:
             _check_values(frame[field.name], field, where)
@@ -239,7 +239,7 @@ def check_rows(table: pa.Table, record: type[Record], where: str) -> None:
         DataError: If a column has another type, an empty cell that its field does not allow, or a
             repeated id; names the column.
     """
-    _refuse_missing(table.column_names, record, where, only_required=True)
+    _reject_missing(table.column_names, record, where, only_required=True)
     for field in arrow_schema(record):
         if field.name not in table.column_names:
             continue
@@ -256,10 +256,10 @@ def check_rows(table: pa.Table, record: type[Record], where: str) -> None:
                 f"{where}: column {shown(field.name)} is empty in row {row}; each row needs it"
             )
     name = next(iter(record.model_fields))
-    refuse_repeated(table.select([name]).to_pandas(), record, where)
+    reject_repeated(table.select([name]).to_pandas(), record, where)
 
 
-def refuse_repeated(frame: pd.DataFrame, record: type[Record], where: str) -> None:
+def reject_repeated(frame: pd.DataFrame, record: type[Record], where: str) -> None:
     """Raise an error if an id is repeated.
 
     Args:
@@ -293,7 +293,7 @@ def _is_whole(column: object) -> bool:
     return isinstance(column, list | tuple) and {type(v) for v in column} == {int, type(None)}
 
 
-def _refuse_missing(
+def _reject_missing(
     columns: Iterable[object], record: type[Record], where: str, *, only_required: bool = False
 ) -> None:
     """Raise an error if columns are missing, or only those without a default."""
@@ -309,7 +309,7 @@ def _refuse_missing(
 
 def _check_columns(frame: pd.DataFrame, record: type[Record], where: str) -> None:
     """Raise an error for missing columns, and for columns that the record does not have."""
-    _refuse_missing(frame, record, where)
+    _reject_missing(frame, record, where)
     foreign = [str(name) for name in frame.columns if name not in record.model_fields]
     if foreign:
         raise DataError(

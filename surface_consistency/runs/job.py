@@ -117,7 +117,7 @@ class Job:
                     return cls._planned(place, kind, make_plan(None), save)
         # A manifest is written atomically, so several processes can open a job without a lock.
         job = cls.open(place)
-        job._refuse_other_plan(make_plan(job))
+        job._reject_other_plan(make_plan(job))
         return job
 
     @classmethod
@@ -342,7 +342,7 @@ class Job:
             )
         return ShardResult(arrays, notes)
 
-    def _refuse_other_plan(self, plan: Mapping[str, Any]) -> None:
+    def _reject_other_plan(self, plan: Mapping[str, Any]) -> None:
         """Raise an error that lists the differences from the existing plan."""
         now, before = self.named(plan), self.named(self.planned)
         differing = [

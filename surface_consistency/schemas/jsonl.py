@@ -129,7 +129,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     remove_abandoned(target.parent, target.name)
-    part = part_beside(target)
+    part = partial_path(target)
     try:
         yield part
         with part.open("rb+") as file:
@@ -145,7 +145,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
-def part_beside(target: Path) -> Path:
+def partial_path(target: Path) -> Path:
     """Return the path of a hidden sibling, which no other process writes to.
 
     Args:

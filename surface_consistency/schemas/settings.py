@@ -44,7 +44,7 @@ class Settings(BaseModel):
     )
 
 
-def refuse_unknown(options: Mapping[str, object], known: Collection[str], owner: str) -> None:
+def reject_unknown(options: Mapping[str, object], known: Collection[str], owner: str) -> None:
     """Raise an error for an unknown option.
 
     Args:
@@ -56,7 +56,7 @@ def refuse_unknown(options: Mapping[str, object], known: Collection[str], owner:
         ValueError: If an option is unknown.
 
     Examples:
-        >>> refuse_unknown({"limt": 3}, ["limit"], "slaq")
+        >>> reject_unknown({"limt": 3}, ["limit"], "slaq")
         Traceback (most recent call last):
         ValueError: slaq has no option 'limt' (did you mean 'limit'?); its options: limit
     """
@@ -89,7 +89,7 @@ def made_from(
     Raises:
         ValueError: If no record has a field of that name, or a value is invalid.
     """
-    refuse_unknown(options, {name for record in records for name in record.model_fields}, owner)
+    reject_unknown(options, {name for record in records for name in record.model_fields}, owner)
     try:
         return [
             record.model_validate(

@@ -42,7 +42,7 @@ class Verdict(NoTruthValue, Record):
     the rule could not score the answer."""
 
     @model_validator(mode="after")
-    def _judged_or_reason(self) -> "Verdict":
+    def _scored_or_reason(self) -> "Verdict":
         """Raise an error for a missing label without a reason."""
         if (self.correct is None) != (self.reason is not None):
             raise ValueError("`reason` must be given exactly if `correct` is None")

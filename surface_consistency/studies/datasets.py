@@ -34,7 +34,7 @@ from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import arrow_schema
 from surface_consistency.schemas import DataSource, GenerationParams
 from surface_consistency.schemas._record import NonEmpty, Record
-from surface_consistency.schemas.settings import refuse_unknown
+from surface_consistency.schemas.settings import reject_unknown
 from surface_consistency.studies.forms.data import Forms, forms_of, load_forms
 from surface_consistency.studies.forms.layouts import Layout, layout_rows, presets
 from surface_consistency.text import did_you_mean
@@ -269,7 +269,7 @@ def load_dataset(
             raise ValueError("the layout of lmlm-audit is fixed; omit columns, revision and split")
         return _load_audit(source, options)
     own = {"source", "columns", "revision", "split", "preset"}
-    refuse_unknown(options, signature(_loader_of(name)[0]).parameters.keys() - own, name)
+    reject_unknown(options, signature(_loader_of(name)[0]).parameters.keys() - own, name)
     layout = presets().get(name)
     find = partial(open_source, sample=name) if layout is None else partial(layout_rows, layout)
     opened = find(source, revision=revision, split=split or "test")
@@ -379,7 +379,7 @@ def _load_audit(source: Source, options: Mapping[str, Any]) -> FactDataset:
             f"{type(source).__name__}"
         )
     study = find_study("audit")
-    refuse_unknown(options, study.records.source.model_fields.keys() - {"databases"}, "lmlm-audit")
+    reject_unknown(options, study.records.source.model_fields.keys() - {"databases"}, "lmlm-audit")
     # A path is never the bundled sample.
     folder = source if isinstance(source, str) else os.path.join(".", source)
     content = study.load(study.records.source.model_validate({"databases": folder, **options}))

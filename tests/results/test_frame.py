@@ -161,7 +161,7 @@ def test_epochs_are_repeats_and_errors_are_apart_from_wrong(read):
     assert second["score"].loc[["q0", "q2", "q3"]].tolist() == [1.0, 0.5, 0.0]
 
 
-LEFT_OUT = r"1 file was excluded: .*has no metric 'acc'; name one of exact_match,first"
+EXCLUDED_ENDING = r"1 file was excluded: .*has no metric 'acc'; name one of exact_match,first"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ LEFT_OUT = r"1 file was excluded: .*has no metric 'acc'; name one of exact_match
         ("*gen*", {"metrics": ["exact_match"]}, "exact_match,first exact_match,strict", ""),
         ("*gen*", {"metrics": ["exact_match,strict"]}, "exact_match,strict", ""),
         ("*gen*", {"filter": "strict"}, "exact_match", ""),
-        ("*", {"metrics": ["acc"]}, "acc", LEFT_OUT),
+        ("*", {"metrics": ["acc"]}, "acc", EXCLUDED_ENDING),
     ],
 )
 def test_metrics_are_chosen_by_name_and_filter(read, files, columns, metrics, note):

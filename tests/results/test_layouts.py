@@ -18,7 +18,7 @@ from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.rows import ROLES
-from surface_consistency.results.samples import refuse_mixed_tasks
+from surface_consistency.results.samples import reject_mixed_tasks
 
 ASKED = "What is the capital of Peru?"
 
@@ -256,9 +256,9 @@ def test_samples_of_several_tasks_are_refused_by_name(tmp_path):
     date = "2026-11-22T19-06-44.917256.jsonl"
     one, other = tmp_path / f"samples_redirectqa_{date}", tmp_path / f"samples_redirectqa_mc_{date}"
 
-    refuse_mixed_tasks([one, tmp_path / "b" / one.name, tmp_path / "mine.jsonl"])
+    reject_mixed_tasks([one, tmp_path / "b" / one.name, tmp_path / "mine.jsonl"])
     with pytest.raises(DataError, match=r"of 2 tasks .*: redirectqa \(.*, redirectqa_mc \(.*TASK_"):
-        refuse_mixed_tasks([one, other])
+        reject_mixed_tasks([one, other])
 
 
 def test_layouts_are_told_by_columns_that_no_earlier_one_takes():

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
-from surface_consistency.analysis.compare import SAID_MISSING, ComparedResults
+from surface_consistency.analysis.compare import REPORTED_MISSING, ComparedResults
 from surface_consistency.analysis.doubts import constant_scores
 from surface_consistency.analysis.scoring import ITEM
 from surface_consistency.clusters import FEW_CLUSTERS
@@ -129,7 +129,7 @@ class ComparisonReport:
             Texts and numbers.
         """
         n, n_any = self.result.n_items, self.result.n_items_of_any
-        excluded = n_any - n if 1 - n / n_any > SAID_MISSING else 0
+        excluded = n_any - n if 1 - n / n_any > REPORTED_MISSING else 0
         reason = "lack a score of at least one model"
         if self.is_of_one:
             first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"

@@ -109,7 +109,7 @@ def import_verdicts(
         DataError: If a column of `by` has the name of a column of outcomes, there is no pair, or
             the folder contains a run of a study.
     """
-    _refuse_groups(frame, by)
+    _reject_groups(frame, by)
     if frame.empty:
         raise DataError(f"{origin} contains no pair, so no page can be written")
     only = "{} only correct".format
@@ -149,7 +149,7 @@ def import_verdicts(
     return folder
 
 
-def _refuse_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:
+def _reject_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:
     """Raise an error for a grouping column that is missing, reserved, or invalid as a file name."""
     for name in by:
         if name not in frame:

@@ -250,7 +250,7 @@ _SCORES: Final = {
 }
 
 
-def hold_against(
+def label_agreement(
     truth: pd.Series, judged: pd.Series, *, resamples: int = 10_000, seed: int = 0
 ) -> dict[str, object] | None:
     """Validate scores against true labels of the same answers.
@@ -290,14 +290,14 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
         truth: The other labels, of annotators or of a rule, row by row; missing values are allowed.
 
     Returns:
-        One row per kind and one row "all": judge, the kind, and the columns of `hold_against`, in
-        which the other labels are the truth; kinds without both labels are omitted. Equal answers
+        One row per kind and one row "all": judge, the kind, and the columns of `label_agreement`,
+        in which the other labels are the truth; kinds without both labels are omitted. Equal answers
         of several prompts are not independent, but the intervals assume that they are.
     """
     rows = []
     for kind in (*kinds.dropna().unique(), "all"):
         part = ((kinds == kind) | (kind == "all")).to_numpy(bool)
-        agreement = hold_against(truth.loc[part], verdicts["correct"].loc[part])
+        agreement = label_agreement(truth.loc[part], verdicts["correct"].loc[part])
         if agreement is not None:
             head = {"judge": verdicts["judged_by"].iloc[0], str(kinds.name): kind}
             rows.append(head | agreement)

@@ -332,7 +332,7 @@ def drawn_correlations(
 _MOST_BLOCKS = 1_000
 
 
-def left_out_correlations(
+def leave_one_out_correlations(
     x: list[Floats], y: list[Floats], codes: Integers, *, method: CorrelationMethod
 ) -> tuple[Floats, Floats, Floats]:
     """Return both with each cluster omitted, that axis first, and the number of rows of each."""
@@ -383,7 +383,7 @@ def cluster_inference(
     if codes.max(initial=0) == 0:
         return ClusterInference(low, high, p_value, n_undefined)
     if intervals.method == "auto":
-        *left, sizes = left_out_correlations(x, y, codes, method=method)
+        *left, sizes = leave_one_out_correlations(x, y, codes, method=method)
         left_out = np.moveaxis(statistics(*left), 0, -1)
         plain = np.zeros(len(estimates), dtype=np.bool_) if is_plain is None else is_plain
         scales: tuple[tuple[Scale, Flags], ...] = (("plain", plain), ("fisher-z", ~plain))

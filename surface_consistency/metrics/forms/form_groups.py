@@ -165,12 +165,12 @@ def forms_by(
     )
     if forms == "sample":
         for row, where in enumerate(groups.values()):
-            left_out = _left_out(codes[where], numbers[where], form_codes[where], of)
+            left_out = _excluded_items(codes[where], numbers[where], form_codes[where], of)
             _widen(table, row, rates, left_out, intervals.confidence)
     return table
 
 
-def _left_out(
+def _excluded_items(
     codes: _inputs.Codes, facts: _inputs.Integers, forms: npt.NDArray[np.intp], of: int | None
 ) -> tuple[_inputs.Floats, _inputs.Floats]:
     """Return summed columns of a group without each form, and without each single label."""

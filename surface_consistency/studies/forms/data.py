@@ -29,7 +29,7 @@ from surface_consistency.rows.cells import (
     text_of,
     unsplit_references,
 )
-from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
+from surface_consistency.rows.columns import reject_late_columns, resolve_columns
 from surface_consistency.schemas import DataSource
 from surface_consistency.studies.forms.layouts import (
     Layout,
@@ -172,7 +172,7 @@ def load_forms(
         fields = resolve_columns(
             opened.columns, usual, overrides=columns, required=required, spelled=_as_flag
         )
-        late = refuse_late_columns(opened.rows, opened.columns, usual, overrides=columns)
+        late = reject_late_columns(opened.rows, opened.columns, usual, overrides=columns)
         cells = ((number, RowCells(fields, place, row)) for number, (place, row) in enumerate(late))
     records = _merged(cells, reference_separator)
     with pause_gc():

@@ -41,7 +41,7 @@ from surface_consistency.studies.linking.prompts import (
 from surface_consistency.studies.linking.records import LinkingOutcome, LinkingVerdict
 from surface_consistency.studies.linking.settings import RECORDS, LinkingScoring, LinkingSettings
 from surface_consistency.studies.redirectqa.settings import RedirectQASource
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy, refuse_other_data
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy, reject_other_data
 
 _ORDERS: Final = get_args(LinkingOrder)
 _NOTHING: Final = "N/A"
@@ -206,7 +206,7 @@ class LinkingStudy(Study):
                 another version than the paper's.
         """
         if settings.as_published:
-            refuse_other_data(data, settings)
+            reject_other_data(data, settings)
         examples = linking_examples(
             data,
             encode=_encoder(settings.neighbours),

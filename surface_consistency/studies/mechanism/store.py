@@ -15,7 +15,7 @@ import pyarrow as pa
 from surface_consistency.errors import RunError
 from surface_consistency.reading import parse_json
 from surface_consistency.rows.columnar import open_parquet
-from surface_consistency.runs.files import refuse_foreign, write_csv, write_json, write_parquet
+from surface_consistency.runs.files import reject_foreign, write_csv, write_json, write_parquet
 from surface_consistency.runs.frames import arrow_schema
 from surface_consistency.schemas import Items, Record
 from surface_consistency.schemas._record import NonEmpty
@@ -170,7 +170,7 @@ class Store:
         manifest = json.loads(json.dumps({"settings": used, "model": model}))
         path = folder / "manifest.json"
         if not path.is_file():
-            refuse_foreign(folder, [_FOLDER, "components.csv", "similarity.parquet"])
+            reject_foreign(folder, [_FOLDER, "components.csv", "similarity.parquet"])
         self._rows.mkdir(parents=True, exist_ok=True)
         if path.is_file():
             known = parse_json(path.read_bytes(), str(path))

@@ -183,7 +183,7 @@ class RedirectQAStudy(Study):
                 some question.
         """
         if settings.as_published:
-            refuse_other_data(data, settings)
+            reject_other_data(data, settings)
         chosen = data
         available = sorted(data.rows["template"].unique())
         # Predictions made elsewhere cover all templates unless one is named.
@@ -223,7 +223,7 @@ class RedirectQAStudy(Study):
         )
 
 
-def refuse_other_data(data: RedirectQA, settings: PublishedSettings) -> None:
+def reject_other_data(data: RedirectQA, settings: PublishedSettings) -> None:
     """Reject another version of the published data than the paper's.
 
     Args:

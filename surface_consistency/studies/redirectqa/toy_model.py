@@ -20,7 +20,7 @@ Exposure = Literal["frequent", "rare", "absent"]
 EXPOSURES: Final[dict[Exposure, int]] = {"frequent": 24, "rare": 1, "absent": 0}
 """Occurrences of a name in one round of the training text."""
 
-_ONE_HELD_OUT_IN: Final = 6
+_HELD_OUT_EVERY: Final = 6
 _START: Final = re.compile(r"(?<!\w)")
 _END: Final = re.compile(r"(?!\w)")
 
@@ -76,7 +76,7 @@ def plan_exposures(
     facts = sorted(by_fact)
     random.shuffle(facts)
     entangled = _entangled(questions)
-    n_drawn = max(0, -(-len(facts) // _ONE_HELD_OUT_IN) - len(entangled))
+    n_drawn = max(0, -(-len(facts) // _HELD_OUT_EVERY) - len(entangled))
     held_out = entangled.union([fact for fact in facts if fact not in entangled][:n_drawn])
     plan: dict[tuple[str, str], Exposure] = {}
     dealt: Counter[Exposure] = Counter()

@@ -12,7 +12,7 @@ from surface_consistency.engine.judging.labels import (
     check_labels,
     corrected_scores,
     error_of_counts,
-    hold_against,
+    label_agreement,
     warn_uncorrected,
 )
 from surface_consistency.errors import DataError
@@ -116,7 +116,7 @@ def judge_checks(
         part = both[both["form"] == form]
         for verdict in ("correct", "is_recalled") if form == "free" else ("correct",):
             sides = (part[f"{verdict}_{who}"] for who in ("human", "judge"))
-            agreement = hold_against(*sides, resamples=resamples, seed=seed)
+            agreement = label_agreement(*sides, resamples=resamples, seed=seed)
             if agreement is not None:
                 head = {"judge": part["judged_by"].iloc[0], "form": form, "verdict": verdict}
                 rows.append(head | agreement)

@@ -26,7 +26,7 @@ from surface_consistency.studies.slaq.page import SLAQ_PAGE
 from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.records import SlaqOutcome, SlaqVerdict
 from surface_consistency.studies.slaq.settings import RECORDS, SlaqScoring, SlaqSettings, SlaqSource
-from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
+from surface_consistency.studies.slaq.tables import reasons_unscored, slot_numbers
 
 _ITEM_COLUMNS: Final = [
     *("target_id", "prompt_id", "references", "item", "topic_id", "topic", "form", "question"),
@@ -41,7 +41,7 @@ _PAIR_COLUMNS: Final = [
 
 def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
     """Count the facts without a score, and compare the judge with labels; see `judge_checks`."""
-    checks = {"unjudged": reasons_unjudged(scored.verdicts)}
+    checks = {"unjudged": reasons_unscored(scored.verdicts)}
     if scored.labels is None:
         return checks
     labels = read_labels(scored.labels)

@@ -223,7 +223,7 @@ def _number(name: str, row: Mapping[str, Any], column: str) -> dict[str, float]:
     return {f"{name}{end}": row.get(f"{column}{end}", math.nan) for end in ("", "_low", "_high")}
 
 
-def reasons_unjudged(verdicts: pd.DataFrame) -> pd.DataFrame:
+def reasons_unscored(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Count the facts without a score, by reason.
 
     Args:

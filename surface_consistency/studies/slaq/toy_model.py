@@ -14,7 +14,7 @@ from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.settings import SlaqSettings
 
 _UNKNOWN: Final = "unknown"
-_ONE_HELD_OUT_IN: Final = 6
+_HELD_OUT_EVERY: Final = 6
 _LAST_SLOTS: Final = (1, 2, 3, 4, 5, 5)
 _LEAST_SLOT_OF_FREE: Final = 3
 _TEMPLATE: Final = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:"
@@ -38,7 +38,7 @@ def plan_memory(fact_ids: Iterable[str], *, seed: int = 0) -> dict[str, int]:
     random = Random(seed)
     facts = list(fact_ids)
     random.shuffle(facts)
-    held_out = set(facts[::_ONE_HELD_OUT_IN])
+    held_out = set(facts[::_HELD_OUT_EVERY])
     taught = [fact for fact in facts if fact not in held_out]
     plan = {fact: _LAST_SLOTS[place % len(_LAST_SLOTS)] for place, fact in enumerate(taught)}
     return plan | dict.fromkeys(held_out, 0)

@@ -246,7 +246,7 @@ def read_answers(path: Path) -> dict[int, str]:
     return answers
 
 
-def standing_answers(
+def matching_answers(
     references: Sequence[str], answers: Mapping[int, str] | None = None
 ) -> dict[int, str] | None:
     """Match short answers with questions.
@@ -278,13 +278,13 @@ def with_answers(
 
     Args:
         questions: The questions of a log.
-        answers: As for `standing_answers`.
+        answers: As for `matching_answers`.
 
     Returns:
         The questions, with answers; None if the answers belong to other questions.
     """
     is_forget = ((questions["set"] == FORGET) & (questions["form"] == PLAIN)).to_numpy()
-    given = standing_answers(questions.loc[is_forget, "reference"].tolist(), answers)
+    given = matching_answers(questions.loc[is_forget, "reference"].tolist(), answers)
     if given is None:
         return None
     column = questions["references"].tolist()

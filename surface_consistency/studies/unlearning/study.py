@@ -18,7 +18,7 @@ from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
 from surface_consistency.studies.forms.study import FormOutcome, FormsStudy
 from surface_consistency.studies.unlearning import questions
-from surface_consistency.studies.unlearning.logs import read_answers, standing_answers
+from surface_consistency.studies.unlearning.logs import matching_answers, read_answers
 from surface_consistency.studies.unlearning.settings import RECORDS, UnlearningSource
 
 _EDITS: Final = ({"requested_rewrite"}, {"target_new"}, {"alt", "src"}, {"edit"})
@@ -66,7 +66,7 @@ class UnlearningStudy(FormsStudy):
                     text_of(row["question"])
             path = source.short_answers
             texts = [str(row.get("answer")) for row in records]
-            given = standing_answers(texts, None if path is None else read_answers(path))
+            given = matching_answers(texts, None if path is None else read_answers(path))
             if given is None:
                 raise DataError(
                     f"the short answers do not belong to the questions of {source.source}: less "

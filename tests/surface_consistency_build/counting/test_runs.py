@@ -41,7 +41,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.plugins import importable
 from surface_consistency.runs.job import file_stamp
-from surface_consistency.schemas.jsonl import part_beside
+from surface_consistency.schemas.jsonl import partial_path
 from tests.surface_consistency_build.counting.reference import reference_counts
 
 NAMES = [
@@ -437,7 +437,7 @@ def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     for process in (dead.pid, os.getppid()):
-        part = part_beside(tmp_path / "run" / "manifest.json")
+        part = partial_path(tmp_path / "run" / "manifest.json")
         part.parent.mkdir(exist_ok=True)
         part.with_name(part.name.replace(f"-{os.getpid()}-", f"-{process}-")).write_text("{")
 

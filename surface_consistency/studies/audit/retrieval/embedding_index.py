@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.encoders import Encoder, check_vectors
 from surface_consistency.reading import file_digest
-from surface_consistency.schemas.jsonl import part_beside, remove_abandoned
+from surface_consistency.schemas.jsonl import partial_path, remove_abandoned
 from surface_consistency.schemas.memory import Triplet
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
 
@@ -150,7 +150,7 @@ def _write(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder, identity)
-        draft = part_beside(folder / identity)
+        draft = partial_path(folder / identity)
         try:
             with draft.open("wb") as file:
                 for number, block in enumerate(blocks):
