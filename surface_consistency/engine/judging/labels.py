@@ -291,8 +291,8 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
 
     Returns:
         One row per kind and one row "all": judge, the kind, and the columns of `label_agreement`,
-        in which the other labels are the truth; kinds without both labels are omitted. Equal answers
-        of several prompts are not independent, but the intervals assume that they are.
+        in which the other labels are the truth; kinds without both labels are omitted. Equal
+        answers of several prompts are not independent, but the intervals assume that they are.
     """
     rows = []
     for kind in (*kinds.dropna().unique(), "all"):
