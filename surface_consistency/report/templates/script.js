@@ -176,7 +176,7 @@ for (const box of all(".browser")) {
 const sizes = new ResizeObserver(boxes => boxes.forEach(({target}) => target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1)));
 all(".scroll").forEach(box => sizes.observe(box));
 
-/* Open what an address points into, and mark the part that is read. */
+/* Open the section that the address points to, and mark the section on screen. */
 const unfold = () => {
   let node = null;
   try { node = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { /* As above. */ }
