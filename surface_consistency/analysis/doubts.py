@@ -98,9 +98,8 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
     if not {"model", "prediction", "error"} <= {*frame}:
         return
     is_absent = frame["prediction"].isna()
-    texts = frame["prediction"][~is_absent].to_numpy(dtype=object)
-    is_none = frame["error"].notna()
-    is_none[~is_absent] |= np.array([not str(text).strip() for text in texts], dtype=bool)
+    is_empty = np.array([not str(text).strip() for text in frame["prediction"]], dtype=bool)
+    is_none = frame["error"].notna() | (~is_absent & is_empty)
     if is_absent.any():
         # A task without any answer, such as a choice by probability, has no missing answers.
         tasks = frame["task"] if "task" in frame else np.zeros(len(frame))

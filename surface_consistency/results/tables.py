@@ -123,7 +123,13 @@ def frame_of(rows: Sequence[Cells], source: str) -> pd.DataFrame:
             "same columns"
         )
     try:
-        return pd.DataFrame(rows)
+        frame = pd.DataFrame(rows)
+        for name, kind in frame.dtypes.items():  # pandas 3 encodes texts; pandas 2 does not.
+            if kind.kind == "O" and not isinstance(kind, pd.StringDtype):
+                "".join(cell for cell in frame[name] if isinstance(cell, str)).encode()
+        return frame
+    except OverflowError:  # of pandas 2, from an integer that exceeds a float
+        return pd.DataFrame(rows, dtype=object)
     except UnicodeEncodeError:
         return pd.DataFrame([writable(dict(row)) for row in rows])
 
