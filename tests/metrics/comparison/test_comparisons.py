@@ -27,7 +27,7 @@ def long(scores, **columns):
     )
 
 
-def drawn(seed, n_items=60, models="abc", size=1):
+def simulate(seed, n_items=60, models="abc", size=1):
     rng = np.random.default_rng(seed)
     hard = rng.random(n_items // size).repeat(size)
     scores = {m: (rng.random(n_items) < 0.3 + 0.5 * hard).astype(float) for m in models}
@@ -35,7 +35,7 @@ def drawn(seed, n_items=60, models="abc", size=1):
 
 
 def test_difference_of_correctness_labels_equals_that_of_the_paired_table():
-    frame = drawn(1, models="ab", size=3)
+    frame = simulate(1, models="ab", size=3)
     row = compare_models(frame, cluster="passage").differences.iloc[0]
     wide = frame.pivot(index=["item", "passage"], columns="model", values="score").reset_index()
     table = paired_by(wide, first="a", second="b", cluster="passage").iloc[0]
@@ -221,7 +221,7 @@ def test_items_without_a_score_of_all_models_are_excluded_and_counted():
     pd.testing.assert_frame_equal(result.differences, expected.differences)
     assert result.groups.empty
     assert (result.n_items, result.n_items_of_any) == (6, 9)
-    frame = drawn(9)
+    frame = simulate(9)
     frame.iloc[3, frame.columns.get_loc("score")] = np.nan
     result = compare_models(frame.drop(index=7))
     assert (result.n_items, result.n_items_of_any) == (58, 59)
@@ -268,7 +268,7 @@ def test_conclusions_follow_margin_direction_and_clusters():
              for m, s in ((0.05, "greater"), (-0.05, "less"))]  # fmt: skip
     assert rows.loc["b", "p_equivalent"] == pytest.approx(max(tails), rel=1e-8)
     assert rows.loc["b", "p_not_worse"] == pytest.approx(tails[0], rel=1e-8)
-    # Worse beyond the margin is a test of its own.
+    # Worse by more than the margin is a separate test.
     frame = long({"a": base, "b": base - 0.3 + rng.normal(0, 0.1, 400)})
     near, far = (
         compare_models(frame, baseline="a", margin=margin).differences.iloc[0]
@@ -276,12 +276,12 @@ def test_conclusions_follow_margin_direction_and_clusters():
     )
     assert near["conclusion"] == far["conclusion"] == "worse"
     assert near["p_worse"] > 0.05 > far["p_worse"]
-    # Of losses the lower is the better; three clusters infer nothing.
+    # Lower is better for losses; three clusters are too few for inference.
     losses = compare_models(frame, higher_is_better=False)
     assert losses.differences["conclusion"].tolist() == ["better"]
     assert losses.models["model"].tolist() == ["b", "a"]
     with pytest.warns(UndefinedMetricWarning, match="no difference is defined"):
-        few = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
+        few = compare_models(simulate(13, 30, "ab", 10), cluster="passage").differences
     assert few["conclusion"].tolist() == ["not inferred"]
     assert few["not_inferred"].tolist() == ["effective number of clusters 3, minimum 4"]
 
@@ -308,8 +308,8 @@ PASSAGES = {"passage": lambda f: (f["model"] == "a") * 7}
 ITEMS = {"item": lambda f: f["item"] + 1000 * (f["model"] == "a")}
 
 
-test_bad_input_is_refused = refusals(
-    lambda columns, options: compare_models(drawn(11).assign(**columns), **options),
+test_invalid_scores_and_options_are_rejected = refusals(
+    lambda columns, options: compare_models(simulate(11).assign(**columns), **options),
     ({"item": 0}, {}, "177 rows repeat a model and item.*average repeats"),
     ({"model": None}, {}, "column 'model' is empty in row 0"),
     ({}, {"baseline": "z"}, "baseline='z' not found"),

@@ -353,7 +353,7 @@ def test_table_2_follows_from_table_5(data_files):
         result = given_the_other(*plain_r, ENTITY_SURFACE[corpus][row["subset"]], row["partial"])
         assert result == pytest.approx(float(row["partial_r"]), abs=0.002), row
         if row["subset"] == "overall":
-            # Marked p < 0.01 exactly where the p-value of its number of rows says so.
+            # Marked p < 0.01 exactly if the p-value for its number of rows is below.
             df = N_OVERALL[corpus] - 3
             p_value = correlation_interval(float(row["partial_r"]), df=df)[2]
             assert (p_value < 0.01) == (row["significant_p01"] == "1"), row

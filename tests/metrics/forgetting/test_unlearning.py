@@ -38,7 +38,7 @@ def made_frame(seed, *, survival, floor, n=100):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_square_of_full_and_retrained_models(data_files, model):
+def test_table_and_tests_of_full_and_retrained_models(data_files, model):
     row = unlearning_by(crossed(data_files, f"{model}.full", f"{model}.retain90"), **WHOLE).iloc[0]
 
     assert row[CELLS].tolist() == SQUARES[model]
@@ -173,7 +173,7 @@ SAME, LEAK, BELOW, OPEN = (0.99, 0.01), (0.001, 0.999), (0.999, 0.8), (0.6, 0.4)
         ({}, "cannot tell", ()),
     ],
 )
-def test_conclusion_from_all_forms(p_values, verdict, unclear):
+def test_conclusion_depends_on_the_tests_of_all_forms(p_values, verdict, unclear):
     result = unlearning_verdict(forms(**p_values))
 
     assert (result["verdict"], result["unclear"]) == (verdict, unclear)

@@ -68,7 +68,7 @@ def test_simulated_labels_are_divided_like_their_probabilities():
     [(3, {}, []), (1, {}, ["sampling_share"]), (3, {"templates": "item"}, ["form_share"])],
 )
 def test_proportions_add_up_to_one_whatever_is_missing(n_samples, options, undefined):
-    """Without samples, interaction and sampling noise are one; one fact's wordings have no form."""
+    """Without samples, interaction and sampling noise are one term."""
     rng = np.random.default_rng(4)
     _, frame = crossed(rng, n_samples=n_samples)
     row = variance_shares_by(frame[rng.random(len(frame)) < 0.6], **options).iloc[0]

@@ -85,7 +85,7 @@ OPTIONS = [
     ({"significance": 0}, "significance must be strictly"),
     ({"design_effect": 0}, "design_effect must be above 0"),
     ({"design_effect": math.nan}, "design_effect must be above 0"),
-    # At a power of significance / 2 no pairs are needed, and below it fewer would do better.
+    # At a power of significance / 2 no pairs are needed.
     ({"power": 0.025}, "power must exceed significance / 2.*power=0.025"),
     ({"power": 0.01}, "power must exceed significance / 2.*power=0.01"),
     ({"power": 0.1, "significance": 0.3}, "power must exceed significance / 2.*power=0.1"),

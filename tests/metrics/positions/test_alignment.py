@@ -98,7 +98,7 @@ def test_scores_agree_with_a_naive_loop_and_satisfy_their_identities(data, rando
     assert abs(signed) - 1e-12 <= aligned <= 1
     assert signed == pytest.approx(first + second - 1)
     assert row["accuracy_difference"] == pytest.approx(second - first)
-    # Calling right wrong turns the signed score and keeps the other; swapping mirrors.
+    # Negated labels change the sign of the signed score only; swapping exchanges F_S and F_L.
     turned = scored(~short, ~long)
     found = [turned["alignment"], turned["signed_alignment"]]
     assert found == pytest.approx([aligned, -signed])
