@@ -363,7 +363,7 @@ def test_text_of_a_prompt_does_not_name_a_state_of_the_audit(audit):
 
 
 @pytest.mark.parametrize("name", ["redirectqa", "popqa"])
-def test_a_column_of_another_name_is_read_under_the_name_of_its_field(name):
+def test_a_renamed_column_is_read_under_the_name_of_its_field(name):
     rows = pd.read_json(SAMPLES / name / "test.jsonl", lines=True)
     columns = {"question": "prompt"}
 
@@ -373,7 +373,7 @@ def test_a_column_of_another_name_is_read_under_the_name_of_its_field(name):
     assert renamed.to_pandas()["question"].tolist() == expected.tolist()
 
 
-def test_columns_of_predictions_are_named(redirectqa):
+def test_score_predictions_reads_the_given_columns(redirectqa):
     rows = redirectqa.to_pandas()[["id", "question"]].assign(prediction="x")
     own = rows[["id", "prediction"]].set_axis(["key", "said"], axis=1)
 

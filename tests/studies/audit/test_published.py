@@ -77,7 +77,7 @@ def test_published_tables_find_the_databases_of_the_wrong_index(tables):
 
 
 def test_the_published_artifact_rate_equals_exact_match_after_deletion(tables):
-    """By construction, in all 78 cells: it says nothing of its own."""
+    """They are equal by construction in all 78 cells."""
     cells = tables["cells"]
 
     assert (cells["artifacts"] == cells["del_on_correct"]).all()
