@@ -40,7 +40,7 @@ def test_cached_encoder_keeps_the_newest_texts_and_equals_the_encoder(table_enco
     assert cached.fingerprint() == table_encoder().fingerprint()
 
 
-def test_cached_encoder_rejects_negative_sizes_and_wrong_vectors(table_encoder):
+def test_cached_encoder_rejects_negative_sizes_and_missing_vectors(table_encoder):
     class Short(table_encoder):
         def encode(self, texts):
             return super().encode(texts)[:-1]

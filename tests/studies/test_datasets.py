@@ -135,7 +135,7 @@ def test_every_kind_of_source_gives_the_same_rows(tmp_path, name, folder):
     assert len(sc.load_dataset(name, source={"train": rows}, split="train")) == len(expected)
 
 
-def test_rows_and_columns_are_those_of_the_dataset(redirectqa):
+def test_rows_and_columns_equal_those_of_the_dataset(redirectqa):
     dataset = redirectqa.to_dataset()
 
     assert redirectqa[3] == dataset[3]
@@ -150,7 +150,7 @@ def test_hub_id_is_a_name(redirectqa):
     assert loaded.source.digest == redirectqa.source.digest
 
 
-def test_long_query_of_slaq_lists_its_answers_in_the_order_asked():
+def test_long_query_of_slaq_lists_its_answers_in_the_order_of_the_query():
     frame = sc.load_dataset("slaq", source="sample").to_pandas().set_index("id")
 
     long = frame.loc["saturn-e6e970bb/long/0"]

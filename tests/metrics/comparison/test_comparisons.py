@@ -203,7 +203,7 @@ def test_tasks_have_equal_weights_and_items_do_in_the_pooled_difference():
 
 
 @pytest.mark.parametrize(("sizes", "worth"), [([40] + [2] * 30, 100**2 / 1720), ([3] * 12, 12)])
-def test_effective_number_of_clusters_is_that_of_kish(sizes, worth):
+def test_effective_number_of_clusters_agrees_with_kish(sizes, worth):
     scores = np.random.default_rng(1).random((2, sum(sizes))) < 0.5
     frame = long(dict(zip("ab", scores, strict=True)))
     frame["group"] = [*np.repeat(np.arange(len(sizes)), sizes)] * 2
@@ -325,7 +325,7 @@ test_invalid_scores_and_options_are_rejected = refusals(
 )
 
 
-def test_equality_is_hotelling_s_test_of_contrasts():
+def test_equality_of_models_agrees_with_hotellings_test_of_contrasts():
     rng = np.random.default_rng(14)
     totals = rng.normal(0, 1, (30, 4)) + np.array([0, 0, 0.4, 0.8])
     contrasts = totals[:, 1:] - totals[:, :1]
@@ -343,7 +343,7 @@ def test_equality_is_hotelling_s_test_of_contrasts():
     assert result["p_value"] == pytest.approx(f.sf(statistic, 3, 27))
 
 
-def test_equality_of_exchangeable_models_is_cochran_s_q():
+def test_equality_of_exchangeable_models_equals_cochrans_q():
     contingency_tables = pytest.importorskip("statsmodels.stats.contingency_tables")
     right = np.random.default_rng(17).random((60, 4)) < 0.5
     expected = contingency_tables.cochrans_q(right)
@@ -420,7 +420,7 @@ def near_copies(rng, n_items, n_models):
     return copies.astype(float)
 
 
-def test_degrees_of_freedom_of_q_are_those_of_huynh_and_feldt():
+def test_degrees_of_freedom_of_q_agree_with_huynh_and_feldt():
     pingouin = pytest.importorskip("pingouin")
     verdicts = near_copies(np.random.default_rng(3), 150, 5)
     result = equality_test(verdicts, is_exchangeable=True)

@@ -56,7 +56,7 @@ def test_variance_without_clusters_equals_that_of_delong():
     assert spread == pytest.approx(np.sqrt(expected), rel=1e-9)
 
 
-def test_degrees_of_freedom_are_those_of_clusters_with_positives():
+def test_degrees_of_freedom_count_clusters_with_positives():
     """Of 200 clusters 8 have a positive: 195 degrees of freedom would cover only 0.9."""
     rng, covered, rejected, tries = np.random.default_rng(1), 0, 0, 300
     owners = np.repeat(np.arange(200), 3)

@@ -142,7 +142,7 @@ def test_facts_without_a_label_are_dropped_with_a_warning():
     assert rate == 1 / 3
 
 
-test_rates_reject_bad_verdicts = refusals(
+test_rates_reject_invalid_labels = refusals(
     lambda function, arguments: function(*arguments),
     (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
     (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is not a correctness label"),

@@ -123,7 +123,7 @@ def test_least_margin_and_clusters_needed_agree_with_the_tests():
     assert set(decided) == {True, False}
 
 
-def test_clusters_needed_are_those_of_copies():
+def test_clusters_needed_agree_with_copies_of_the_clusters():
     """With fewer copies of these persons the test is inconclusive, with more equivalence holds."""
     frame = made_frame(9, survival=0.22, floor=0.2)
     margin = abs(unlearning_by(frame).iloc[0]["excess"]) + 0.02
@@ -215,7 +215,7 @@ def test_significant_excess_of_any_measured_form_forbids_forgotten():
         assert unlearning_verdict(leaks, excluded=excluded)["verdict"] == verdict
 
 
-def test_the_level_of_the_conclusion_is_that_of_the_intervals():
+def test_conclusion_uses_the_confidence_level_of_the_intervals():
     frame = made_frame(9, survival=0.22, floor=0.2).assign(form="plain")
     margin = unlearning_by(frame, intervals=Intervals(confidence=0.8)).iloc[0]["least_margin"]
     for level, verdict in ((0.95, "cannot tell"), (0.8, "forgotten")):

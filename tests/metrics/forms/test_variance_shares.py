@@ -89,7 +89,7 @@ def test_templates_are_different_forms_in_each_relation():
     assert own["form_share"] > shared["form_share"] + 0.05
 
 
-def test_the_interval_is_that_of_the_jackknife_over_items():
+def test_interval_equals_the_jackknife_over_items():
     _, frame = crossed(np.random.default_rng(7), n_items=12)
     row = variance_shares_by(frame).iloc[0]
 

@@ -224,7 +224,7 @@ def test_models_are_compared_on_the_pairs_that_both_answered(frame):
     assert not row["few_clusters"]
 
 
-def test_another_model_changes_no_row(frame):
+def test_comparisons_do_not_depend_on_other_models(frame):
     """Neither a third model nor the order of the rows changes a comparison of two others."""
     other = frame[frame["model"] == "small"].assign(model="other").iloc[:9]
     many = pd.concat([other, frame.iloc[::-1]], ignore_index=True)

@@ -157,7 +157,7 @@ def test_groups_agree_with_a_loop_over_labels(rows):
 
 @settings(deadline=None)
 @given(b=st.integers(0, 20), c=st.integers(0, 20), same=st.integers(1, 20))
-def test_exact_test_has_its_own_interval(b, c, same):
+def test_exact_test_has_the_clopper_pearson_interval(b, c, same):
     """Clopper and Pearson's of the flips, which excludes 0 exactly if the test rejects."""
     first, second = [1] * b + [0] * c + [1] * same, [0] * b + [1] * c + [1] * same
     with warnings.catch_warnings():
@@ -228,7 +228,7 @@ def test_custom_rates_are_in_the_given_order(frame):
 
 
 @pytest.mark.parametrize("test", [*FORMS, "obuchowski", "durkalski", "auto", "independent"])
-def test_the_test_of_a_group_is_that_of_its_counts(frame, test):
+def test_test_of_a_group_equals_that_of_its_counts(frame, test):
     rows = paired_by(frame, by="template", test=test)
 
     for (_, part), row in zip(frame.groupby("template"), rows.to_dict("records"), strict=True):
@@ -434,7 +434,7 @@ def test_auto_keeps_its_level_if_facts_repeat():
     assert rejected["independent"] > 40
 
 
-def test_conditional_rates_have_their_own_denominators_and_the_effective_number_of_clusters():
+def test_conditional_rates_have_separate_denominators_and_effective_clusters():
     first = [1, 1, 0, 1, 1, 0, 1, 0, 1]
     frame = pd.DataFrame({"item": [0, 0, *range(7)], "first_correct": first, "second_correct": 1})
     row = paired_by(frame).iloc[0]

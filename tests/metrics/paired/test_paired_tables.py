@@ -200,7 +200,7 @@ def test_missing_labels_are_dropped_pairwise():
 ONES = [1, 1, 1]
 
 
-test_paired_table_rejects_bad_verdicts = refusals(
+test_paired_table_rejects_invalid_labels = refusals(
     lambda first, second=ONES, missing="raise", call=paired_table: call(
         first, second, missing=missing
     ),

@@ -73,7 +73,7 @@ def test_design_effect_divides_the_pairs():
 @pytest.mark.parametrize(
     ("n", "options"), [(0, {}), (1, {}), (5, {}), (3, {"discordant_rate": 1.0, "power": 0.9})]
 )
-def test_too_few_pairs_detect_no_difference(n, options):
+def test_detectable_difference_of_too_few_pairs_is_nan(n, options):
     with pytest.warns(UndefinedMetricWarning, match=f"{n} pairs .* are too few"):
         assert math.isnan(minimum_detectable_difference(n, **{"discordant_rate": 0.2} | options))
 

@@ -335,7 +335,7 @@ def test_ties_of_the_most_extreme_point_are_broken_by_the_next_ones():
     assert math.isnan(momentum_curves._envelope(np.array([1.0]), np.full((9, 1), np.nan), 0.9)[1])
 
 
-def test_results_report_the_smallest_attainable_p_values_and_strong_momentum_attains_them():
+def test_strong_momentum_attains_the_smallest_reported_p_values():
     slots, orders = planted("momentum", 4)
     _, curves = momentum(slots, orders=orders)
 

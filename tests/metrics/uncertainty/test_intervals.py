@@ -270,7 +270,7 @@ def paired_t(losses, gains, n):
 
 @given(losses=st.integers(0, 40), gains=st.integers(0, 40), null=st.floats(-0.9, 0.9))
 @settings(deadline=None)
-def test_variance_far_from_the_estimate_is_that_of_the_most_likely_rates(losses, gains, null):
+def test_variance_far_from_the_estimate_uses_constrained_rates(losses, gains, null):
     """Tango 1998: the rates that maximize the likelihood under the null, found numerically."""
     n, value = 80, (gains - losses) / 80
     assume(losses + gains and abs(null) > 0.01 and abs(null) > abs(value) + 0.01)

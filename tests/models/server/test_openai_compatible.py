@@ -204,7 +204,7 @@ def test_a_rejected_or_lost_prompt_is_an_error_of_that_prompt(
     assert len(server.requests) == n_requests
 
 
-def test_replies_without_an_answer_have_their_own_finish_reason(serve):
+def test_replies_without_an_answer_have_a_separate_finish_reason(serve):
     """A refusal or a filtered reply is not an answer."""
     refusal, cut = reply(None, chat=True), reply("It is", finish="content_filter")
     refusal["choices"][0]["message"]["refusal"] = "I cannot say"
@@ -507,7 +507,7 @@ def test_a_key_in_an_invalid_status_line_or_in_pieces_is_removed(serve):
 
 @pytest.mark.usefixtures("key")
 @pytest.mark.parametrize("status", [401, 402, 403])
-def test_a_wrong_key_ends_the_run_and_is_not_printed(serve, status):
+def test_an_invalid_key_ends_the_run_and_is_not_printed(serve, status):
     server = serve((status, {}, f"no such key: {KEY}".encode()))
 
     with pytest.raises(RunnerError, match=r"<key>.*variable OPENAI_API_KEY") as raised:

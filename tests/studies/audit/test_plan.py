@@ -71,7 +71,7 @@ def test_without_retrieval_equal_texts_are_one_prompt(data, settings):
     assert counts == {"FULL": 52, "DEL-ON": 52, "DEL-OFF": 28}
 
 
-def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, settings):
+def test_store_uses_the_database_and_the_state_of_each_prompt(data, settings):
     plan = planned(data, settings())
     store, by_id = plan.prepare.store, prompts_of(plan)
     query = LookupQuery(entity="Arania", relation="Capital")

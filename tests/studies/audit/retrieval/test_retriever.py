@@ -43,7 +43,7 @@ def candidate(score):
         ([], 0.6, "abstain", None, False),
     ],
 )
-def test_selection_is_by_threshold_then_fallback(
+def test_select_candidate_applies_the_threshold_then_the_fallback(
     scores, threshold, fallback, selected, is_fallback
 ):
     chosen, is_chosen_below = select_candidate(
