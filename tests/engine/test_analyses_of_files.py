@@ -1,4 +1,4 @@
-"""An analysis that reads files makes the runs that are reported, and may lead the page."""
+"""Analyses that convert files to runs, and whose finding can come first on the page."""
 
 import pandas as pd
 import pytest
@@ -37,7 +37,7 @@ class Leading(Counted):
 
 @pytest.fixture
 def files(tmp_path):
-    """Verdicts on forty pairs, twice."""
+    """Two files of correctness labels of forty pairs."""
     cells = {"item": range(40), "first_correct": 1, "second_correct": [0, 1] * 20}
     verdicts = pd.DataFrame(cells)
     verdicts["pair"] = verdicts["item"]
@@ -48,7 +48,7 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize(("analysis", "is_first"), [(Counted(), False), (Leading(), True)])
-def test_finding_of_an_analysis_leads_the_page(files, tmp_path, analysis, is_first):
+def test_analysis_with_a_finding_comes_first_on_the_page(files, tmp_path, analysis, is_first):
     reported = report_runs(files, tmp_path / "out", analyses={analysis: Settings()})
 
     page = reported.page.read_text("utf-8")
@@ -58,7 +58,7 @@ def test_finding_of_an_analysis_leads_the_page(files, tmp_path, analysis, is_fir
     assert ('<p class="standfirst">' in page) != is_first
 
 
-def test_command_gives_files_to_the_analysis_that_reads_them(files, tmp_path, capsys):
+def test_analyse_command_passes_files_to_an_analysis_of_files(files, tmp_path, capsys):
     name = f"{__name__}:Counted"
 
     with importable(name):
@@ -67,6 +67,6 @@ def test_command_gives_files_to_the_analysis_that_reads_them(files, tmp_path, ca
     assert "Counted models" in capsys.readouterr().out
 
 
-def test_command_refuses_files_where_runs_are_read(files, tmp_path):
+def test_analyse_command_rejects_files_for_an_analysis_of_runs(files, tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"one\.csv"):
         make_analyse("popularity")(*files, counts=[tmp_path / "counts"], out=tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Answers read as multiple choice, by any study."""
+"""Multiple-choice reading of answers, for any study."""
 
 import math
 
@@ -38,8 +38,8 @@ from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.made_scores import Scoring
 
 
-def knows(known, *, right=-0.1, wrong=-5.0):
-    """Make a runner that gives answers of known names one score, and other options another."""
+def scorer(known, *, right=-0.1, wrong=-5.0):
+    """Make a runner with one score for answers on known names and another for the rest."""
 
     def fields(request):
         question = request.context.rpartition("Q: ")[2]
@@ -65,7 +65,7 @@ def options_of(plan, **settings):
     return {prompt.id: prompt.options for prompt in plan.groups[""].prompts}
 
 
-def asked(runner, out, **settings):
+def run_choices(runner, out, **settings):
     chosen = RedirectQASettings(**{"read": "multiple-choice", "options": 2, "repeat": 5} | settings)
     return run_study(
         RedirectQAStudy(), load_redirectqa("sample"), runner, out, model="m", settings=chosen
@@ -82,13 +82,13 @@ ROWS = [
 ]
 
 
-def test_a_fact_has_the_same_options_under_all_its_names():
+def test_prompts_of_a_fact_have_the_same_options():
     options = options_of(plan_of(ROWS), options=3)
     assert options["q1"] == options["q2"]
     assert all(len(of_prompt) == 3 == len(set(of_prompt)) for of_prompt in options.values())
     for _, prompt_id, _, answers in ROWS:
         assert f" {answers[0]}" in options[prompt_id]
-    # Another spelling of an accepted answer is no wrong option.
+    # Another spelling of an accepted answer is not an incorrect option.
     assert " roma" not in options["q1"]
     # Options depend on the seed.
     assert options_of(plan_of(ROWS), options=3) == options
@@ -96,7 +96,7 @@ def test_a_fact_has_the_same_options_under_all_its_names():
     assert any(other != options for other in others)
 
 
-def test_other_options_are_drawn_within_the_relation():
+def test_incorrect_options_are_drawn_from_the_same_relation():
     plan = plan_of(ROWS, relation=["capital"] * 4 + ["port"] * 2)
     assert set(options_of(plan, options=2)["q5"]) == {" Oslo", " Lima"}
     with pytest.warns(SurfaceConsistencyWarning, match="^3 of 5 facts have fewer than 2 other ans"):
@@ -110,8 +110,8 @@ def test_other_options_are_drawn_within_the_relation():
         options_of(plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])]))
 
 
-def test_the_sample_has_the_default_options_and_a_limit_does_not_change_them():
-    """The pool of other answers is that of all data."""
+def test_prompts_of_the_sample_have_four_options_that_a_limit_does_not_change():
+    """Incorrect options are drawn from all data."""
     study, data, runner = RedirectQAStudy(), load_redirectqa("sample"), FakeRunner(lambda _: "x")
 
     def options(**settings):
@@ -128,19 +128,19 @@ def test_the_sample_has_the_default_options_and_a_limit_does_not_change_them():
     assert few == {name: every[name] for name in few}
 
 
-def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
+def test_multiple_choice_scores_known_names_correct_and_ties_missing(tmp_path):
     asked_names = [
         item for item in load_redirectqa("sample").questions if item.surface.is_canonical
     ]
     known = {(item.surface.text, item.triple.answers[0]) for item in asked_names}
-    folder = asked(knows(known), tmp_path / "run")
+    folder = run_choices(scorer(known), tmp_path / "run")
     with pytest.warns(UnscoredWarning, match="options are equally probable"):
         score_run(folder)
     outcomes = pd.read_parquet(folder.outcomes)
     assert outcomes["first_correct"].all()
     named = [any(name in redirect for name, _ in known) for redirect in outcomes["second_surface"]]
     unknown = outcomes[[not known_name for known_name in named]]
-    # Equal options: none is chosen, and nothing is right or wrong.
+    # Equally probable options have no correctness label.
     assert unknown["second_correct"].isna().all()
     manifest = folder.read_manifest()
     assert manifest.replies["tie"] == len(unknown) > 0
@@ -149,13 +149,13 @@ def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
 
 
 @pytest.mark.parametrize(("read", "share"), [("multiple-choice", 1.0), ("log-odds", 0.0)])
-def test_log_odds_ask_for_more_than_the_most_probable_option(read, share, tmp_path):
-    """Of three options one with weight 3 against 2 and 2 is the best, and has no majority."""
+def test_log_odds_require_a_majority_unlike_multiple_choice(read, share, tmp_path):
+    """With weights 3, 2 and 2 the first option is most probable without a majority."""
     known = {
         (item.surface.text, item.triple.answers[0]) for item in load_redirectqa("sample").questions
     }
-    leans = knows(known, right=math.log(3.0) - 5.0, wrong=math.log(2.0) - 5.0)
-    folder = asked(leans, tmp_path / "run", read=read, options=3, repeat=0)
+    leans = scorer(known, right=math.log(3.0) - 5.0, wrong=math.log(2.0) - 5.0)
+    folder = run_choices(leans, tmp_path / "run", read=read, options=3, repeat=0)
 
     outcomes = score_run(folder)
 
@@ -170,7 +170,7 @@ def test_log_odds_ask_for_more_than_the_most_probable_option(read, share, tmp_pa
 
 
 def log_odds(ahead, facts, first, second):
-    """Compare the log-odds of targets whose reference is ahead by given numbers."""
+    """Compare log-odds of targets whose reference leads by given differences."""
     names = [str(n) for n in range(len(ahead))]
     prompts = [Prompt(id=name, text="a", options=(" Rome", " Oslo")) for name in names]
     scores = [
@@ -184,37 +184,37 @@ def log_odds(ahead, facts, first, second):
     return reference_log_odds(answered, pairs, prompts, conditions=conditions, cluster="item")
 
 
-def test_log_odds_say_how_far_the_reference_is_ahead_under_each_condition():
+def test_log_odds_are_means_of_finite_pairs_by_condition():
     with pytest.warns(UndefinedMetricWarning, match="effective number of clusters 2, minimum 4"):
         table = log_odds([2.0, 0.5, 4.0, -math.inf], list("ffgg"), "020", "113")
 
-    # The pair whose reference has probability 0 has no finite odds and is left out.
+    # The pair whose reference has probability 0 is excluded: its odds are not finite.
     assert table["n_pairs"].tolist() == [2, 2, 2]
     assert table["log_odds"].tolist() == pytest.approx([3.0, 0.5, 2.5])
     assert table["n_clusters"].tolist() == [2, 2, 2]
-    # Two clusters tell too little of the spread.
+    # Two clusters are too few for an interval.
     assert table["log_odds_low"].isna().all()
 
 
-def test_bounds_of_log_odds_are_students_over_facts():
+def test_intervals_of_log_odds_equal_the_t_interval_over_facts():
     ahead = [0.5, 2.0, -1.0, 1.5, 3.0, 0.0]
 
     table = log_odds(ahead, list("abcdef"), "012345", "543210")
 
-    # The differences are ((0.5 - 0) + (2 - 3) + (-1 - 1.5)) and their opposites, a pair to a fact.
+    # The differences are ((0.5 - 0) + (2 - 3) + (-1 - 1.5)) and their opposites, one pair per fact.
     for row, values in ((0, ahead), (2, [-0.5, 1.0, 2.5, -2.5, -1.0, 0.5])):
         expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
         bounds = table.loc[row, ["log_odds_low", "log_odds_high"]].tolist()
         assert bounds == pytest.approx([expected.low, expected.high])
 
 
-def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
-    """Scores of a run, stored, give its verdicts without a model; reading twice shows no noise."""
+def test_stored_log_probabilities_reproduce_the_scores_of_a_run(tmp_path):
+    """Stored scores are not repeated, since repeats would be identical."""
     known = {
         (item.surface.text, item.triple.answers[0])
         for item in load_redirectqa("sample").questions[::2]
     }
-    first = asked(knows(known), tmp_path / "run")
+    first = run_choices(scorer(known), tmp_path / "run")
     path = tmp_path / "scores.jsonl"
     answers = first.read_answers([""])
     keys = {prompt.key: prompt.id for prompt in read_jsonl(first.prompts, Prompt)}
@@ -225,7 +225,7 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     )
     write_jsonl(path, stored)
 
-    again = asked(StoredScores(path), tmp_path / "again")
+    again = run_choices(StoredScores(path), tmp_path / "again")
 
     columns = ["pair", "first_correct", "second_correct"]
     told, expected = (score_run(folder)[columns] for folder in (again, first))
@@ -238,21 +238,21 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     ("runner", "settings", "error", "message"),
     [
         (FakeRunner(lambda prompt: "x"), {}, RunnerError, "does not define `score`"),
-        (knows(set()), {"reasoning_opened": True}, ValueError, r"is for generated answers"),
-        (knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"generated answers.*`read=gener"),
+        (scorer(set()), {"reasoning_opened": True}, ValueError, r"is for generated answers"),
+        (scorer(set()), {"max_reasoning_tokens": 9}, ValueError, r"generated answers.*`read=gener"),
     ],
 )
-def test_invalid_choices_are_rejected_before_any_file_is_written(
+def test_invalid_multiple_choice_settings_are_rejected_before_any_file_is_written(
     tmp_path, runner, settings, error, message
 ):
-    """An option without a closing tag would be reasoning that was never closed."""
+    """An option without a closing tag would be unclosed reasoning."""
     with pytest.raises(error, match=message):
-        asked(runner, tmp_path / "run", **settings)
+        run_choices(runner, tmp_path / "run", **settings)
     assert not (tmp_path / "run").exists()
 
 
 class Renders(Scoring):
-    """Has a chat template, which may open reasoning."""
+    """A runner whose chat template ends with the given text."""
 
     def __init__(self, end):
         super().__init__(lambda request: {"log_probabilities": (-5.0,)})
@@ -262,7 +262,7 @@ class Renders(Scoring):
         return f"Q: {prompt.messages[-1].content}{self._end}"
 
 
-def test_options_are_not_scored_within_reasoning():
+def test_options_after_an_opening_reasoning_tag_are_rejected():
     turns = (Message(role="user", content="Capital of Italy?"),)
     prompts, params = [Prompt(id="q", messages=turns, options=("Rome", "Oslo"))], GenerationParams()
     opened = MultipleChoiceRunner(Renders("<assistant><think>\n"))
@@ -270,7 +270,7 @@ def test_options_are_not_scored_within_reasoning():
 
     with pytest.raises(RunnerError, match=r"opens reasoning before the answer.*`read=generate`"):
         list(opened.generate(prompts, params))
-    # It is asked; both options are equally probable to it.
+    # Its prompt is scored; both options are equally probable.
     assert [one.finish_reason for one in closed.generate(prompts, params)] == ["tie"]
 
 
@@ -292,7 +292,7 @@ def test_undeclared_or_invalid_columns_are_rejected_before_any_prompt(columns, t
         make_plan(Planned(), None, OptionSettings())
 
 
-def test_a_field_without_a_column_is_reported_before_any_prompt():
+def test_an_outcome_field_without_a_column_is_rejected_before_any_prompt():
     class Mooded(PairedOutcome):
         mood: str
 
@@ -307,7 +307,7 @@ def test_a_field_without_a_column_is_reported_before_any_prompt():
         make_plan(Planned(), None, OptionSettings())
 
 
-def test_targets_of_another_kind_are_rejected():
+def test_items_without_lists_of_references_or_required_columns_are_rejected():
     items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
     with pytest.raises(DataError, match=r"the items .*column 'references' must contain lists"):
         plan_of([("t1", "q1", "f1", "Rome")])

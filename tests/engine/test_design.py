@@ -1,4 +1,4 @@
-"""What a study's design says of itself."""
+"""Citations of the designs of studies."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", ["redirectqa", "slaq", "audit", "lexical", "linking"])
-def test_every_study_is_cited_by_an_entry_of_the_paper_s_bibliography(name):
+def test_citation_of_each_study_is_an_entry_of_the_bibliography(name):
     citation = find_study(name).design.citation
 
     assert citation.startswith("@")
@@ -20,7 +20,7 @@ def test_every_study_is_cited_by_an_entry_of_the_paper_s_bibliography(name):
 
 
 @pytest.mark.parametrize("name", ["redirectqa", "slaq", "audit", "lexical"])
-def test_what_a_study_cites_stands_in_the_citation_file_too(name):
+def test_title_cited_by_each_study_is_in_the_citation_file(name):
     title = re.search(r"title +?= \{(.+)\}", bibtex(f"surface_consistency.studies.{name}"))[1]
 
     assert title in (ROOT / "CITATION.cff").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""What is exported is read back by the library `datasets`."""
+"""Exported runs are read back by the library `datasets`."""
 
 import datasets
 import pytest
@@ -12,8 +12,8 @@ from tests.made_runs import make_manifest, make_run, random_outcomes  # noqa: F4
 
 
 @pytest.fixture
-def two(make_run):
-    """Two scored runs, of which one lacks a verdict."""
+def two_runs(make_run):
+    """Two scored runs with a missing correctness label each."""
     folders = []
     for seed, model in enumerate(("owner/a", "b|c")):
         outcomes = random_outcomes(60, seed=seed, model=model)
@@ -24,8 +24,8 @@ def two(make_run):
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
-def test_a_data_set_is_read_back_whole(two, tmp_path):
-    """Columns, lists and missing verdicts; a folder of runs stands for them all."""
+def test_exported_data_set_has_the_rows_types_and_card_of_the_runs(two_runs, tmp_path):
+    """The argument is a folder of runs."""
     out = tmp_path / "out"
     assert main(["export", str(tmp_path), "--out", str(out)]) == 0
 
@@ -43,25 +43,25 @@ def test_a_data_set_is_read_back_whole(two, tmp_path):
     assert "- `b|c`: 60 pairs" in card.text
 
 
-def test_a_card_of_another_hand_stays(two, tmp_path):
+def test_a_card_not_written_by_export_is_not_overwritten(two_runs, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "README.md").write_text("# Mine\n")
 
     with pytest.raises(DataError, match=r"README\.md exists and is not listed as written"):
-        export_dataset(two, tmp_path / "out")
+        export_dataset(two_runs, tmp_path / "out")
     assert (tmp_path / "out" / "README.md").read_text() == "# Mine\n"
 
 
-def test_export_without_runs_is_a_mistake(tmp_path, capsys):
+def test_export_without_runs_is_rejected_with_remedy(tmp_path, capsys):
     assert main(["export", "--out", str(tmp_path / "out")]) == 2
     assert "give the folders of scored runs" in capsys.readouterr().err
 
 
-def test_a_link_in_the_place_of_a_folder_is_not_written_through(two, tmp_path):
+def test_export_does_not_write_through_a_symbolic_link(two_runs, tmp_path):
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     elsewhere.mkdir()
     out.mkdir()
     (out / "data").symlink_to(elsewhere)
     with pytest.raises(DataError, match=r"out/data is a symbolic link.*elsewhere.*remove the"):
-        export_dataset(two, out)
+        export_dataset(two_runs, out)
     assert not list(elsewhere.iterdir())

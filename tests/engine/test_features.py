@@ -47,8 +47,7 @@ class Everything(Record):
     entities: tuple[Entity, ...]
 
 
-def test_make_features_knows_every_record_of_the_pipeline():
-    """What the stages hand on has columns, one a field and in its order."""
+def test_features_of_records_have_one_column_per_field_in_order():
     for record in (Prompt, Generation, Verdict, QuestionRealization, RedirectOutcome):
         assert list(make_features(record)) == list(record.model_fields)
 
@@ -65,7 +64,7 @@ def test_make_features_knows_every_record_of_the_pipeline():
         (RunManifest, r"RunManifest\.schema_version: a column cannot have the type"),
     ],
 )
-def test_make_features_rejects_other_types(annotation, message):
+def test_make_features_rejects_unsupported_types(annotation, message):
     odd = type("Odd", (Record,), {"__annotations__": {"field": annotation}, "__module__": __name__})
 
     with pytest.raises(TypeError, match=message):
@@ -83,7 +82,7 @@ def test_parquet_round_trip_is_lossless(tmp_path_factory, items):
     assert pq.read_schema(path).names == ["id", "name", "aliases", "pageviews"]
 
 
-def test_parquet_keeps_nested_records_and_odd_floats(tmp_path, rows):
+def test_parquet_keeps_nested_records_and_infinite_floats(tmp_path, rows):
     questions = load_redirectqa(rows).questions
     entity = Entity(id=None, name="a", aliases=("b",))
     base = {"text": "x", "number": -1, "is_true": True, "word": "a", "words": ()}
@@ -110,7 +109,7 @@ def test_to_parquet_agrees_with_the_datasets_library(tmp_path, rows):
     assert loaded.to_list() == [question.model_dump(mode="json") for question in questions]
 
 
-def test_to_parquet_streams_by_row_groups(tmp_path):
+def test_to_parquet_writes_a_generator_in_row_groups(tmp_path):
     path = tmp_path / "many.parquet"
     items = (Entity(id=None, name=f"n{number}") for number in range(20_000))
 
@@ -122,17 +121,17 @@ def test_to_parquet_streams_by_row_groups(tmp_path):
     assert names == [f"n{number}" for number in range(20_000)]
 
 
-def test_to_parquet_leaves_the_older_file_when_it_fails(tmp_path):
+def test_failed_to_parquet_leaves_the_existing_file_unchanged(tmp_path):
     path = tmp_path / "entities.parquet"
     old = [Entity(id=None, name="old")]
     to_parquet(path, old, Entity)
 
-    def torn():
+    def failing():
         yield Entity(id=None, name="new")
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        to_parquet(path, torn(), Entity)
+        to_parquet(path, failing(), Entity)
     with pytest.raises(TypeError, match="expected Entity records, got GenerationParams"):
         to_parquet(path, [GenerationParams()], Entity)
 
@@ -149,7 +148,7 @@ def test_to_parquet_leaves_the_older_file_when_it_fails(tmp_path):
         ({"name": [b"a", b"b"]}, r"rows\.parquet:1: not a Entity: .*bytes is not JSON serializ"),
     ],
 )
-def test_read_parquet_rejects_and_names_the_row(columns, message, tmp_path):
+def test_errors_of_invalid_parquet_rows_name_the_row(columns, message, tmp_path):
     path = tmp_path / "rows.parquet"
     table = {"id": ["Q1", "Q2"], "aliases": [[], []], "pageviews": [1, 2]} | columns
     pq.write_table(pa.table(table), path)
@@ -169,7 +168,7 @@ VERDICT = Verdict(target_id="a", judged_by="exact on whole", prediction="b", cor
         (VERDICT, "correct", pa.nulls(1, pa.bool_()), r":1: .*`reason` must be given exactly if"),
     ],
 )
-def test_rules_of_a_record_hold_for_files(tmp_path, record, column, cell, message):
+def test_parquet_rows_that_violate_a_record_are_rejected(tmp_path, record, column, cell, message):
     path = tmp_path / "records.parquet"
     to_parquet(path, [record], type(record))
     table = pq.read_table(path)
@@ -180,7 +179,7 @@ def test_rules_of_a_record_hold_for_files(tmp_path, record, column, cell, messag
         list(read_parquet(path, type(record)))
 
 
-def test_read_parquet_rejects_what_is_no_parquet(tmp_path):
+def test_read_parquet_rejects_other_formats_and_missing_files(tmp_path):
     path = tmp_path / "rows.parquet"
     path.write_text("{}")
 

@@ -1,4 +1,4 @@
-"""Asking all prompts of a run: resume, batches, errors, and the line that shows how far it is."""
+"""Running all prompts: resuming, batches, errors and the progress line."""
 
 import io
 import logging
@@ -18,7 +18,7 @@ PARAMS = GenerationParams()
 
 
 class Batched(FakeRunner):
-    """A runner that notes its batches and has memory for so many prompts."""
+    """A runner that records its batches and runs out of memory above `memory` prompts."""
 
     def __init__(self, *, memory=1_000, handler=None):
         super().__init__(handler or (lambda prompt: f"to {prompt.text}"))
@@ -33,7 +33,7 @@ class Batched(FakeRunner):
 
 
 class Planning(Batched):
-    """A runner with a plan of its own: prompts backwards, three a batch."""
+    """A runner with a custom plan: reversed prompts, three per batch."""
 
     def plan(self, prompts, params):
         backwards = list(reversed(prompts))
@@ -55,22 +55,22 @@ def run(runner, prompts, log, **options):
     return run_prompts(runner, prompts, PARAMS, log, progress=False, **options)
 
 
-def logged(log):
+def texts_in_log(log):
     return {item.prompt_id: item.text for item in read_generations(log.path)}
 
 
-def test_every_prompt_is_asked_once_and_logged_under_its_key(prompts, log):
+def test_every_prompt_is_sent_once_and_logged_under_its_key(prompts, log):
     runner = Batched()
 
     summary = run(runner, prompts, log)
 
     assert (summary.n_asked, summary.n_reused, summary.n_errors) == (10, 0, 0)
     assert summary.seconds >= 0
-    assert logged(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
+    assert texts_in_log(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
     assert {item.prompt_key for item in read_generations(log.path)} == {p.key for p in prompts}
 
 
-def test_prompts_of_equal_content_are_asked_once(log):
+def test_prompts_of_equal_content_are_sent_once(log):
     chat = (Message(role="user", content="x"),)
     prompts = [
         Prompt(id="a", text="x"),
@@ -96,7 +96,7 @@ def test_a_second_start_sends_only_the_remaining_prompts(prompts, log):
     assert (summary.n_asked, summary.n_reused) == (6, 4)
     assert runner.batches == [[f"q{number}" for number in range(4, 10)]]
     complete = Planning()
-    complete.plan = None  # With everything answered, not even a plan is made.
+    complete.plan = None  # Without remaining prompts `plan` is not called.
     summary = run(complete, prompts, log)
     assert (summary.n_asked, summary.n_reused) == (0, 10)
     assert complete.batches == []
@@ -115,7 +115,7 @@ def test_batch_size_bounds_the_batches_of_any_plan(prompts, log, tmp_path, manif
 
 
 def test_a_resumed_run_sends_the_same_batches(prompts, log):
-    """A prompt keeps its company, so that batch effects do not depend on when a run was stopped."""
+    """Batch effects then do not depend on when a run was stopped."""
     whole = Planning()
     run(whole, prompts, log)
     keys = [prompt.key for prompt in prompts]
@@ -142,7 +142,7 @@ def test_batches_that_do_not_fit_are_halved_and_stay_small(prompts, log, memory,
         summary = run(runner, prompts, log)
 
     assert summary.n_errors == 0
-    assert logged(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
+    assert texts_in_log(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
     too_large = [len(batch) for batch in runner.batches if len(batch) > memory]
     assert too_large == sorted(set(too_large), reverse=True)
     assert "ran out of memory at 10 prompts; continuing with batches of 5" in caplog.text
@@ -164,7 +164,7 @@ def test_answers_before_running_out_of_memory_are_kept(prompts, log):
     assert len(log.path.read_text().splitlines()) == 10
 
 
-def test_a_prompt_that_does_not_fit_alone_is_an_error_and_asked_again(prompts, log):
+def test_a_prompt_that_does_not_fit_alone_is_an_error_and_sent_again(prompts, log):
     class Narrow(Batched):
         def generate(self, prompts, params=None):
             if any(prompt.id == "q6" for prompt in prompts):
@@ -181,11 +181,11 @@ def test_a_prompt_that_does_not_fit_alone_is_an_error_and_asked_again(prompts, l
 
     again = run(Batched(), prompts, log)
     assert (again.n_asked, again.n_reused, again.n_errors) == (1, 9, 0)
-    assert logged(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
+    assert texts_in_log(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
 
 
-def answering(*ids):
-    """A runner that answers these ids, whatever it is asked."""
+def runner_answering(*ids):
+    """Make a runner that answers these ids for any prompts."""
 
     class Fixed(FakeRunner):
         def generate(self, prompts, params=None):
@@ -211,11 +211,11 @@ def answering(*ids):
         ),
     ],
 )
-def test_runners_that_break_the_protocol_are_named(prompts, log, ids, message):
+def test_errors_name_runners_that_violate_the_protocol(prompts, log, ids, message):
     with pytest.raises(RunnerError, match=message):
-        run(answering(*ids), prompts, log)
+        run(runner_answering(*ids), prompts, log)
 
-    assert set(logged(log)) <= {prompt.id for prompt in prompts}
+    assert set(texts_in_log(log)) <= {prompt.id for prompt in prompts}
 
 
 def refuse(asked):
@@ -232,7 +232,7 @@ def refuse(asked):
         (refuse, "'q3' has 3,000 tokens"),
     ],
 )
-def test_planners_that_lose_invent_or_refuse_prompts_are_named(prompts, log, plan, message):
+def test_errors_name_plans_that_omit_repeat_add_or_reject_prompts(prompts, log, plan, message):
     runner = Planning()
     runner.plan = lambda asked, params: iter(plan(asked))
 
@@ -241,7 +241,7 @@ def test_planners_that_lose_invent_or_refuse_prompts_are_named(prompts, log, pla
     assert len(runner.batches) <= 1
 
 
-def test_ctrl_c_keeps_what_was_answered(prompts, log):
+def test_answers_before_a_keyboard_interrupt_are_kept(prompts, log):
     def interrupt(prompt):
         if prompt.id == "q6":
             raise KeyboardInterrupt
@@ -250,7 +250,7 @@ def test_ctrl_c_keeps_what_was_answered(prompts, log):
     with pytest.raises(KeyboardInterrupt, match=r"^$"):
         run(Batched(handler=interrupt), prompts, log, batch_size=4)
 
-    assert set(logged(log)) == {f"q{number}" for number in range(6)}
+    assert set(texts_in_log(log)) == {f"q{number}" for number in range(6)}
     assert run(Batched(), prompts, log).n_asked == 4
 
 
@@ -296,7 +296,7 @@ def test_progress_is_reported_after_each_batch(prompts, log, capsys):
 @pytest.mark.parametrize(
     "error", [TypeError("no length"), ValueError("went away"), KeyError("x"), OSError("no route")]
 )
-def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
+def test_error_of_a_failing_runner_names_the_prompt_and_keeps_earlier_answers(log, error):
     def handler(prompt):
         if prompt.id == "p2":
             raise error
@@ -312,22 +312,22 @@ def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
         run(FakeRunner(handler), prompts, log)
     assert raised.value.__cause__ is error
 
-    assert set(logged(log)) == {"p0", "p1"}
+    assert set(texts_in_log(log)) == {"p0", "p1"}
 
 
 def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monkeypatch):
     monkeypatch.setattr(generate, "_STORE_SECONDS", -1.0)
-    path, logged = tmp_path / "log.jsonl", []
+    path, texts_in_log = tmp_path / "log.jsonl", []
 
     def answer(prompt):
-        logged.append(len(path.read_text().splitlines()) if path.exists() else 0)
+        texts_in_log.append(len(path.read_text().splitlines()) if path.exists() else 0)
         return "yes"
 
     prompts = [Prompt(id=f"q{n}", text=str(n)) for n in range(4)]
     with RunLog.open(path, manifest) as log:
         run(FakeRunner(answer), prompts, log)
 
-    assert logged == [0, 1, 2, 3]
+    assert texts_in_log == [0, 1, 2, 3]
 
 
 class Terminal(io.StringIO):
@@ -340,7 +340,7 @@ def state(**changes):
     return Progress(**values)
 
 
-def test_rate_counts_only_what_was_asked_since_this_start():
+def test_rate_counts_only_prompts_sent_since_this_start():
     assert state().rate == 5.0
     assert state().seconds_left == 14.0
     assert math.isnan(state(n_asked=0).rate)
@@ -351,7 +351,7 @@ def shown(stream):
     return [line.strip() for line in stream.getvalue().split("\r") if line]
 
 
-def test_a_terminal_gets_one_line_that_renews_itself():
+def test_progress_on_a_terminal_is_one_updated_line():
     stream, empty = Terminal(), Terminal()
 
     with progress_reporter(True, stream=stream) as report:
@@ -367,7 +367,7 @@ def test_a_terminal_gets_one_line_that_renews_itself():
     assert shown(empty)[-1].startswith("0 prompts")
 
 
-def test_a_line_is_ended_when_the_run_is_interrupted():
+def test_progress_line_is_ended_when_the_run_is_interrupted():
     stream = Terminal()
 
     def run():
@@ -381,7 +381,7 @@ def test_a_line_is_ended_when_the_run_is_interrupted():
     assert stream.getvalue().endswith("\n")
 
 
-def test_the_rate_leaves_out_what_earlier_starts_answered(monkeypatch):
+def test_printed_rate_excludes_answers_of_earlier_starts(monkeypatch):
     stream, clock = Terminal(), iter(range(0, 1000, 10))
     monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
 
@@ -395,7 +395,7 @@ def test_the_rate_leaves_out_what_earlier_starts_answered(monkeypatch):
 
 
 @pytest.mark.parametrize(("progress", "stream"), [(True, io.StringIO()), (False, Terminal())])
-def test_files_and_quiet_runs_get_no_progress(progress, stream):
+def test_progress_is_not_written_to_files_or_in_quiet_runs(progress, stream):
     with progress_reporter(progress, stream=stream) as report:
         report(state())
 

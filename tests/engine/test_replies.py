@@ -1,4 +1,4 @@
-"""Reasoning, filtered replies and refusals on their way through a whole study."""
+"""Reasoning, filtered replies and refusals from the run to the page."""
 
 import json
 
@@ -25,7 +25,7 @@ SETTINGS = RedirectQASettings(shots=0, repeat=0)
 
 
 class Replies(FakeRunner):
-    """Says of each question what `reply(question)` returns: a text, or fields of a generation."""
+    """Returns `reply(prompt)` for each prompt: a text, or fields of a generation."""
 
     def generate(self, prompts, params=None):
         for prompt in prompts:
@@ -35,13 +35,13 @@ class Replies(FakeRunner):
             yield Generation(prompt_id=prompt.id, **fields)
 
 
-def asked(data, reply, out, settings=SETTINGS):
-    """Ask RedirectQA; returns the folder."""
+def run_redirectqa(data, reply, out, settings=SETTINGS):
+    """Run RedirectQA and return the folder."""
     return run_study(STUDY, data, Replies(reply), out, model="m", settings=settings, progress=False)
 
 
-def imported(data, predictions, out, **settings):
-    """Import predictions of RedirectQA; returns the folder."""
+def import_run(data, predictions, out, **settings):
+    """Import predictions of RedirectQA and return the folder."""
     options = {"settings": RedirectQASettings(**settings)} if settings else {}
     return import_predictions(STUDY, data, predictions, out, model="m", origin="test", **options)[0]
 
@@ -51,7 +51,7 @@ def is_redirect(prompt):
 
 
 def test_the_reasoning_of_a_long_slaq_answer_is_not_scored(tmp_path):
-    """A name that is only thought of, and rejected, is no answer."""
+    """An accepted name that occurs only in the reasoning is not an answer."""
     study, data = SlaqStudy(), load_slaq("sample")
     settings = SlaqSettings(limit=3, repeat=0)
     accepted = (
@@ -76,15 +76,14 @@ def test_the_reasoning_of_a_long_slaq_answer_is_not_scored(tmp_path):
         assert said == ("I do not know.", "Could it")
 
 
-def test_the_first_line_of_an_answer_is_not_its_opening_tag(data, tmp_path):
-    """RedirectQA reads the first line of the answer, behind the reasoning."""
+def test_the_first_line_of_an_answer_is_read_after_the_reasoning(data, tmp_path):
     right = {question.question: question.triple.answers[0] for question in data.questions}
 
     def reply(prompt):
         question = prompt.text.removeprefix("Q: ").removesuffix(" A:")
         return f"<think>\nIt was nobody.\n</think>\n\n{right[question]}\nQ: more"
 
-    folder = asked(data, reply, tmp_path)
+    folder = run_redirectqa(data, reply, tmp_path)
     frame = score_run(folder)
 
     assert frame["first_correct"].all()
@@ -98,7 +97,7 @@ def test_stored_reasoning_is_not_scored(data, tmp_path):
         for question in data.questions
     }
 
-    folder = imported(data, predictions, tmp_path)
+    folder = import_run(data, predictions, tmp_path)
 
     made = FactDataset(
         name="redirectqa", content=data, source=data.source, prompts=pd.DataFrame(), rows=()
@@ -113,7 +112,7 @@ def test_stored_reasoning_is_not_scored(data, tmp_path):
 
 
 def test_replies_without_an_answer_are_counted_but_not_incorrect(data, tmp_path):
-    """Each kind has its own reason, its own count and its own sentence on the page."""
+    """Each kind has a separate reason, count and check on the page."""
     kinds = {
         "Ann Lee Smith": "<think>I wonder whether",
         "Cat Dow Smith": {"text": None, "finish_reason": "content_filter", "error": "filtered: x"},
@@ -123,7 +122,7 @@ def test_replies_without_an_answer_are_counted_but_not_incorrect(data, tmp_path)
     def reply(prompt):
         return next((said for name, said in kinds.items() if name in prompt.text), "Bo Lee")
 
-    folder = asked(data, reply, tmp_path)
+    folder = run_redirectqa(data, reply, tmp_path)
     with pytest.warns(UnscoredWarning, match="1 filtered, 1 refused, 1 the reasoning was never"):
         frame = score_run(folder)
 
@@ -138,8 +137,8 @@ def test_replies_without_an_answer_are_counted_but_not_incorrect(data, tmp_path)
     assert "1 of 12 replies end within the reasoning" in page
 
 
-def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):
-    """Where all is filtered, the message does not say to ask again."""
+def test_a_finished_run_does_not_send_filtered_prompts_again(data, tmp_path):
+    """If all replies are filtered, the error does not advise to run again."""
     said = {"text": None, "finish_reason": "content_filter", "error": "withheld"}
     runner = Replies(lambda prompt: said if is_redirect(prompt) else "Bo Lee")
     for _ in range(2):
@@ -147,46 +146,46 @@ def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):
 
     assert len(runner.asked) == 12
     assert len((tmp_path / "generations.jsonl").read_text().splitlines()) == 12
-    folder = asked(data, lambda prompt: said, tmp_path / "all")
+    folder = run_redirectqa(data, lambda prompt: said, tmp_path / "all")
     told = r"no answer, only errors such as 'withheld'\. All prompts have replies"
     with pytest.raises(RunError, match=told):
         score_run(folder)
 
 
-def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, tmp_path):
+def test_custom_reasoning_tags_apply_to_runs_and_to_stored_predictions(data, tmp_path):
     text = "{musing} Robert Lee? {done} I do not know."
     tags = {"reasoning_tags": ("{musing}", "{done}")}
     predictions = {question.id: text for question in data.questions}
 
     chosen = SETTINGS.model_copy(update=tags)
-    ran = asked(data, lambda prompt: text, tmp_path / "run", chosen)
-    stored = imported(data, predictions, tmp_path / "stored", **tags)
+    ran = run_redirectqa(data, lambda prompt: text, tmp_path / "run", chosen)
+    stored = import_run(data, predictions, tmp_path / "stored", **tags)
 
     for folder in (ran, stored):
         assert {answer.text for answer in read_generations(folder.log())} == {"I do not know."}
     assert ran.read_manifest().decoding["answers"]["reasoning_tags"] == ["{musing}", "{done}"]
     with pytest.raises(RunError, match="reasoning_tags"):
-        imported(data, predictions, tmp_path / "stored")
+        import_run(data, predictions, tmp_path / "stored")
     with pytest.raises(ValueError, match="reasoning_tags must contain pairs"):
         RedirectQASettings(reasoning_tags=("<musing>",))
 
 
-def test_stored_replies_that_may_be_open_reasoning_are_rejected_until_the_user_says(data, tmp_path):
-    """Where prompts open the reasoning, a reply without a tag is reasoning that never ended."""
+def test_ambiguous_stored_reasoning_is_rejected_without_reasoning_opened(data, tmp_path):
+    """If prompts open the reasoning, a reply without a tag is unfinished reasoning."""
     questions = [question.id for question in data.questions]
     predictions = dict.fromkeys(questions, "hm</think> Bo Lee") | {questions[1]: "I wonder"}
 
     with pytest.raises(DataError, match=r"1 contain no tag: give `reasoning_opened` if"):
-        imported(data, predictions, tmp_path / "unsaid")
+        import_run(data, predictions, tmp_path / "unsaid")
     opened, closed = (
-        imported(data, predictions, tmp_path / str(said), reasoning_opened=said).read_manifest()
+        import_run(data, predictions, tmp_path / str(said), reasoning_opened=said).read_manifest()
         for said in (True, False)
     )
     assert opened.replies["unclosed_reasoning"] == 1
     assert closed.replies == {"stop": len(predictions)}
 
 
-def test_limits_of_reasoning_reach_the_runner(data, tmp_path):
+def test_limit_of_reasoning_tokens_is_passed_to_the_runner(data, tmp_path):
     seen = []
 
     class Watching(Replies):

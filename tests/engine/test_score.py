@@ -1,4 +1,4 @@
-"""Predictions to outcomes."""
+"""Scoring of predictions and of run folders."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +34,7 @@ def import_predictions(data, predictions, out, *, origin="p.jsonl"):
 
 
 def score_predictions(data, predictions, **options):
-    """Score predictions on questions that are loaded already, in the columns of a run."""
+    """Score predictions on loaded questions, with the columns of a run."""
     made = FactDataset(
         name="redirectqa", content=data, source=data.source, prompts=pd.DataFrame(), rows=()
     )
@@ -55,14 +55,14 @@ def scored(run):
 
 @pytest.fixture
 def predictions(data):
-    """Canonical names are answered right, misspellings too, married names wrong."""
+    """Canonical and misspelled names have correct answers, married names incorrect ones."""
     return {
         q.id: "no idea" if q.surface.text.endswith("Smith") else f" {q.triple.answers[-1]}\nQ: more"
         for q in data.questions
     }
 
 
-def test_score_predictions_fills_one_row_a_pair(data, predictions):
+def test_score_predictions_returns_one_row_per_pair(data, predictions):
     frame = score_predictions(data, predictions)
 
     assert list(frame.columns) == [*RedirectOutcome.model_fields, "cluster"]
@@ -82,7 +82,7 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
     pd.testing.assert_frame_equal(score_predictions(data, in_order, in_order=True), frame)
 
 
-def test_score_predictions_leaves_missing_predictions_without_score(data, predictions):
+def test_missing_predictions_have_no_score(data, predictions):
     del predictions[data.pairs["canonical_id"].iloc[0]]
 
     with pytest.warns(UnscoredWarning, match="1 of 24 answers have no score"):
@@ -93,8 +93,8 @@ def test_score_predictions_leaves_missing_predictions_without_score(data, predic
     assert set(frame.loc[missing, "item"]) == {data.pairs["item"].iloc[0]}
 
 
-def test_score_predictions_takes_half_a_character(data, predictions):
-    """A lone surrogate, as servers send it, is replaced and judged; the others are as they were."""
+def test_predictions_with_lone_surrogates_are_scored(data, predictions):
+    """Servers can send a lone surrogate; other predictions keep their scores."""
     asked = data.questions[0]
     predictions[asked.id] = f"{asked.triple.answers[0]} \ud83d"
     in_order = [predictions[q.id] for q in data.questions]
@@ -124,7 +124,7 @@ def test_score_run_rejects_a_run_that_cannot_be_scored(run, name, content, error
         score_run(run)
 
 
-def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
+def test_scored_import_has_the_outcomes_labels_and_checks_of_a_run(data, predictions, run):
     frame = score_run(run)
 
     expected = score_predictions(data, predictions).drop(columns="cluster")
@@ -140,14 +140,14 @@ def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
     assert not (run.checks / "noise_floor.csv").exists()
 
 
-def test_score_run_warns_of_questions_without_verdict(data, predictions, tmp_path):
+def test_score_run_warns_of_questions_without_a_prediction(data, predictions, tmp_path):
     folder = import_predictions(data, dict(list(predictions.items())[:20]), tmp_path / "run")
 
     with pytest.warns(UnscoredWarning, match="4 of 24 answers have no score: 4 no prediction"):
         score_run(folder)
 
 
-def test_score_run_judges_again_by_another_rule(run):
+def test_a_run_is_rescored_by_another_rule(run):
     whole = score_run(run, scoring=RuleScoring(rule="exact", region="whole"))
 
     assert not whole["first_correct"].any()
@@ -163,7 +163,7 @@ def load(folder):
 
 @contextmanager
 def stopped(monkeypatch, at):
-    """Interrupt the scoring when it moves a file."""
+    """Interrupt the scoring when it moves a matching file."""
     replace = Path.replace
 
     def stop(part, target):
@@ -178,9 +178,7 @@ def stopped(monkeypatch, at):
 
 
 @pytest.mark.parametrize("stops_at", ["verdicts.parquet", "outcomes.parquet", "rules.csv"])
-def test_a_scoring_that_is_stopped_while_it_writes_leaves_the_earlier_one(
-    scored, monkeypatch, stops_at
-):
+def test_scoring_interrupted_while_writing_leaves_the_earlier_scores(scored, monkeypatch, stops_at):
     before = {path: path.read_bytes() for path in scored.path.rglob("*") if path.is_file()}
 
     with stopped(monkeypatch, lambda part, target: target.name == stops_at):
@@ -191,8 +189,8 @@ def test_a_scoring_that_is_stopped_while_it_writes_leaves_the_earlier_one(
     assert load(scored).judged_by == "popqa on first_line"
 
 
-def test_a_scoring_that_is_killed_while_it_moves_its_files_is_rejected(scored, monkeypatch):
-    """Verdicts by one rule never stand under the name of another."""
+def test_scores_of_a_scoring_killed_while_moving_files_are_rejected(scored, monkeypatch):
+    """Scores by one rule are never reported as scores by another."""
     exact = RuleScoring(rule="exact")
     with stopped(monkeypatch, lambda part, target: part.name == target.name == "scoring.json"):
         score_run(scored, scoring=exact)
@@ -231,10 +229,10 @@ def test_results_that_were_edited_are_rejected(scored, name):
         ("targets.parquet", "after its answers were scored.*restore it, or repeat the comm", False),
     ],
 )
-def test_a_deleted_file_is_called_gone_and_the_remedy_works(
+def test_deleted_files_are_reported_and_the_remedy_works(
     data, predictions, tmp_path, name, why, can_be_scored
 ):
-    """Predictions from elsewhere cannot be judged again without plan and answers."""
+    """Imported predictions cannot be rescored without plan and answers."""
     told_command = COMMAND.set("surface-consistency score --predictions x.csv")
     folder = import_predictions(data, predictions, tmp_path / "run")
     COMMAND.reset(told_command)
@@ -288,8 +286,7 @@ def test_a_plan_that_was_edited_or_shortened_is_not_scored(data, predictions, ru
     score_run(run)
 
 
-def test_labels_that_came_with_a_scoring_stay_with_the_run(run):
-    """Exports of an earlier scoring go, but people go on labelling."""
+def test_rescoring_keeps_human_labels_and_deletes_exports(run):
     outcomes = score_run(run)
     with run.replacing_scores(Scoring(judged_by="people")) as beside:
         outcomes.to_parquet(beside.outcomes)
@@ -308,7 +305,7 @@ def test_labels_that_came_with_a_scoring_stay_with_the_run(run):
     assert not (run.path / "results" / "a.jsonl").exists()
 
 
-def test_import_predictions_does_not_replace_others(data, predictions, run):
+def test_import_predictions_does_not_replace_other_predictions(data, predictions, run):
     import_predictions(data, predictions, run.path)
     before = run.log().read_bytes()
     turned = dict(zip(predictions, reversed(predictions.values()), strict=True))
@@ -321,7 +318,7 @@ def test_import_predictions_does_not_replace_others(data, predictions, run):
 
 
 @pytest.mark.parametrize("name", ["llama-3.1-8B", "gpt2", ".hidden"])
-def test_a_model_has_the_name_of_its_file(data, predictions, tmp_path, name):
+def test_model_name_of_imported_predictions_is_the_file_name(data, predictions, tmp_path, name):
     path = tmp_path / f"{name}.jsonl"
     path.write_text("".join(f'{{"id": "{key}", "output": "x"}}\n' for key in predictions))
 
@@ -330,7 +327,7 @@ def test_a_model_has_the_name_of_its_file(data, predictions, tmp_path, name):
     assert folder.read_manifest().model == name
 
 
-def test_pairs_of_any_index_get_their_own_verdicts(data):
+def test_pairs_in_any_order_are_joined_with_their_labels(data):
     study = RedirectQAStudy()
     plan = study.plan(data, study.records.settings())
     ids = plan.items["target_id"]
@@ -345,7 +342,7 @@ def test_pairs_of_any_index_get_their_own_verdicts(data):
     assert list(found["first_correct"]) == [len(name) % 2 == 0 for name in mixed["first_target"]]
 
 
-def test_import_predictions_does_not_touch_other_folders(data, predictions, tmp_path):
+def test_import_predictions_rejects_files_and_other_folders(data, predictions, tmp_path):
     folder = RunFolder.create(tmp_path / "run")
     folder.prompts.write_text("")
     (tmp_path / "x").write_text("")

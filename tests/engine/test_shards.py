@@ -1,4 +1,4 @@
-"""Shards of a run: asked apart and put together they are the run."""
+"""Shards of a run: run separately and merged."""
 
 import json
 
@@ -17,7 +17,7 @@ from tests.made_rows import rows_of
 
 
 class Planned(FakeRunner):
-    """Answers with the names of its batch, so that another composition gives other answers."""
+    """Answers with the ids of the batch, so that answers depend on its composition."""
 
     def __init__(self, size=3):
         super().__init__(lambda prompt: "")
@@ -42,7 +42,7 @@ def data():
     return load_redirectqa(rows_of())
 
 
-def ask(data, out, *, shard=(0, 1), size=3, **settings):
+def run_shard(data, out, *, shard=(0, 1), size=3, **settings):
     chosen = RedirectQASettings(**{"repeat": 5} | settings)
     options = {"model": "m", "settings": chosen, "progress": False, "shard": shard}
     return run_study(RedirectQAStudy(), data, Planned(size), out, **options)
@@ -53,10 +53,10 @@ def answers(folder, *, repeat=False):
 
 
 @pytest.mark.parametrize("n_shards", [2, 5])
-def test_merged_shards_are_the_run_that_was_asked_in_one_piece(data, tmp_path, n_shards):
-    """The answers are those of the same batches, the repeated ones too, and so are the verdicts."""
-    whole = ask(data, tmp_path / "whole")
-    parts = [ask(data, tmp_path / str(n), shard=(n, n_shards)) for n in range(n_shards)]
+def test_merged_shards_equal_a_run_without_shards(data, tmp_path, n_shards):
+    """Answers, repeated answers, outcomes and manifest are equal."""
+    whole = run_shard(data, tmp_path / "whole")
+    parts = [run_shard(data, tmp_path / str(n), shard=(n, n_shards)) for n in range(n_shards)]
 
     merged = merge_shards([part.path for part in reversed(parts)], tmp_path / "merged")
 
@@ -68,17 +68,17 @@ def test_merged_shards_are_the_run_that_was_asked_in_one_piece(data, tmp_path, n
     assert not merged.read_manifest().differences(whole.read_manifest())
 
 
-def test_a_shard_goes_on_where_it_was_stopped(data, tmp_path):
-    first = ask(data, tmp_path / "part", shard=(1, 2))
+def test_a_finished_shard_does_not_send_prompts_again(data, tmp_path):
+    first = run_shard(data, tmp_path / "part", shard=(1, 2))
     size = first.log().stat().st_size
 
-    ask(data, tmp_path / "part", shard=(1, 2))
+    run_shard(data, tmp_path / "part", shard=(1, 2))
 
     assert first.log().stat().st_size == size
 
 
-def test_a_missing_shard_is_reported(data, tmp_path):
-    parts = [ask(data, tmp_path / str(n), shard=(n, 3)).path for n in (0, 2)]
+def test_missing_shards_are_rejected(data, tmp_path):
+    parts = [run_shard(data, tmp_path / str(n), shard=(n, 3)).path for n in (0, 2)]
 
     with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not finished"):
         merge_shards(parts, tmp_path / "merged")
@@ -88,16 +88,16 @@ def test_a_missing_shard_is_reported(data, tmp_path):
 
 
 @pytest.mark.parametrize("mark", ['{"shard": 0}', '{"shard": 0, "of": [2]}', "[]", '{"shard": 0, '])
-def test_a_damaged_mark_of_a_shard_is_rejected_by_name(data, tmp_path, mark):
-    parts = [ask(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
+def test_invalid_shard_files_are_rejected_by_name(data, tmp_path, mark):
+    parts = [run_shard(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
     (parts[1] / "shard.json").write_text(mark)
 
     with pytest.raises(RecordError, match=r"shard\.json"):
         merge_shards(parts, tmp_path / "merged")
 
 
-def test_a_mark_of_a_great_number_of_shards_is_rejected_at_once(data, tmp_path):
-    part = ask(data, tmp_path / "part", shard=(0, 2)).path
+def test_a_shard_file_with_a_huge_number_of_shards_is_rejected(data, tmp_path):
+    part = run_shard(data, tmp_path / "part", shard=(0, 2)).path
     (part / "shard.json").write_text('{"shard": 0, "of": 1000000000000}')
 
     with pytest.raises(RecordError, match="remove the file and run this shard again"):
@@ -108,18 +108,18 @@ def test_a_mark_of_a_great_number_of_shards_is_rejected_at_once(data, tmp_path):
     ("change", "message"),
     [({"shots": 0}, r"settings\.shots 1 and 0"), ({"size": 4}, r"runner\.size 3 and 4")],
 )
-def test_shards_of_other_settings_or_batches_are_rejected(data, tmp_path, change, message):
-    one = ask(data, tmp_path / "one", shard=(0, 2)).path
-    other = ask(data, tmp_path / "other", shard=(1, 2), **change).path
+def test_shards_with_different_settings_or_runners_are_rejected(data, tmp_path, change, message):
+    one = run_shard(data, tmp_path / "one", shard=(0, 2)).path
+    other = run_shard(data, tmp_path / "other", shard=(1, 2), **change).path
 
     with pytest.raises(RunError, match=message):
         merge_shards([one, other], tmp_path / "merged")
 
 
-def test_shards_are_not_merged_into_another_run(data, tmp_path):
-    run = ask(data, tmp_path / "run", shots=0)
+def test_shards_are_not_merged_into_a_run_with_other_settings(data, tmp_path):
+    run = run_shard(data, tmp_path / "run", shots=0)
     before = run.log().read_bytes()
-    parts = [ask(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
+    parts = [run_shard(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
 
     with pytest.raises(RunError, match="shots"):
         merge_shards(parts, run.path)
@@ -127,8 +127,8 @@ def test_shards_are_not_merged_into_another_run(data, tmp_path):
     assert run.log().read_bytes() == before
 
 
-def test_an_error_is_merged_as_an_error(data, tmp_path):
-    parts = [ask(data, tmp_path / str(n), shard=(n, 2)) for n in (0, 1)]
+def test_errors_of_shards_are_counted_in_the_merged_run(data, tmp_path):
+    parts = [run_shard(data, tmp_path / str(n), shard=(n, 2)) for n in (0, 1)]
     lines = parts[0].log().read_text().splitlines()
     failed = json.loads(lines[0]) | {"text": None, "finish_reason": "error", "error": "broke"}
     parts[0].log().write_text("\n".join([json.dumps(failed), *lines[1:]]) + "\n")

@@ -1,4 +1,4 @@
-"""Toy models: planted names by count, a limited memory, planted slots; each trained small."""
+"""Toy models: planted counts of names, facts and slots."""
 
 import re
 import sys
@@ -47,7 +47,7 @@ LEAKED = ("Norway", "Capital")
 
 
 @pytest.mark.parametrize("library", ["torch", "transformers"])
-def test_training_without_a_library_names_its_extra(library, tmp_path, monkeypatch):
+def test_error_of_training_without_a_library_names_the_extra(library, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
 
     with pytest.raises(MissingDependencyError, match=rf"{library}.*\[inference\]"):
@@ -59,15 +59,15 @@ def sample_questions():
     return load_redirectqa("sample").select(templates="original").questions
 
 
-def stands(name, texts):
-    """Count a name in texts by a regular expression of its own."""
+def count_by_regex(name, texts):
+    """Count a name in texts by a regular expression."""
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     return sum(n * len(pattern.findall(text)) for text, n in Counter(texts).items())
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_plan_exposures_deals_redirects_in_equal_parts(seed):
-    """One fact in six is held out; of the others' redirects a third is frequent, rare, absent."""
+def test_plan_exposures_assigns_equal_parts_of_redirects_to_each_level(seed):
+    """A sixth of the facts is held out; a third of other redirects has each level."""
     questions = sample_questions()
     plan = plan_exposures(questions, seed=seed)
 
@@ -81,26 +81,26 @@ def test_plan_exposures_deals_redirects_in_equal_parts(seed):
     assert max(map(dealt.count, EXPOSURES)) - min(map(dealt.count, EXPOSURES)) <= 2
     assert plan_exposures(questions, seed=seed) == plan
     assert plan_exposures(questions, seed=seed + 9) != plan
-    # Names are in the whole text as often as planted, inside longer names and answers too.
+    # The counts include occurrences inside longer names and answers.
     text = sentences_of(questions, plan)
     assert {"Beatles", "Djokovic", "Lee Bouvier"} <= {name for _, name in plan}
     for (_, name), level in plan.items():
-        assert stands(name, text) == EXPOSURES[level], name
+        assert count_by_regex(name, text) == EXPOSURES[level], name
     taught = [q for q in questions if plan[q.triple.id, q.surface.text] != "absent"]
     assert set(text) <= {f"Q: {q.question} A: {q.triple.answers[0]}" for q in taught}
 
 
-def test_counts_agree_with_regular_expressions():
+def test_count_names_agrees_with_regular_expressions():
     names = ["Beatles", "The Beatles", "Lee", ".us", "E.T.", "Beat", "C++", "Ämter", "(X)"]
     texts = ["The Beatles' E.T. and E.T", "The Beatles' E.T. and E.T", "x.us .us C++, LeeLee Lee"]
     texts += ["Ämter (X)Beatles", "Beatles_ Beatles-Beatles", ""]
 
-    assert count_names(texts, names) == {name: stands(name, texts) for name in names}
+    assert count_names(texts, names) == {name: count_by_regex(name, texts) for name in names}
     assert count_names(["a"], []) == {}
 
 
-def test_sentences_are_rejected_when_names_cannot_stand_as_planted():
-    """ "Lee Bouvier" is a redirect of one fact and inside "Janet Lee Bouvier", another's answer."""
+def test_sentences_with_other_counts_of_names_than_planned_are_rejected():
+    """ "Lee Bouvier" is a redirect of one fact and a part of the answer "Janet Lee Bouvier"."""
     questions = sample_questions()
     plan = plan_exposures(questions)
     [key] = [key for key in plan if key[1] == "Beatles"]
@@ -144,7 +144,7 @@ def test_a_stopped_training_reports_that_it_is_not_saved(tmp_path, monkeypatch):
 
 
 class ExactStore:
-    """Answers by exact strings when the state is FULL."""
+    """Returns facts for exact queries in the state FULL."""
 
     def __init__(self, facts, off):
         self.facts, self.off = facts, off
@@ -177,7 +177,7 @@ def audit_prompts(rows=ROWS):
 
 
 def answers(folder, prompts, facts, off):
-    """Ask every prompt in every state; give the answers by position and state."""
+    """Run every prompt in every state; return the answers by position and state."""
     runner = LookupRunner(folder, store=ExactStore(facts, off), device="cpu", batch_size=64)
     asked = [
         Prompt(id=f"{number}/{state}", text=prompt.prompt_text, condition=state)
@@ -192,7 +192,7 @@ def answers(folder, prompts, facts, off):
 
 
 def exact_match(prompts, found, leaked):
-    """Return the share of right answers by state and whether the fact was leaked."""
+    """Return the accuracy by state and whether the fact was leaked."""
     right, total = Counter(), Counter()
     for number, prompt in enumerate(prompts):
         for state in STATES:
@@ -210,7 +210,7 @@ def small(tmp_path_factory):
 
 
 @pytest.mark.parametrize("off", ["allow", "forbid", "null"])
-def test_toy_model_knows_only_what_was_planted(small, off):
+def test_toy_model_answers_without_a_database_only_for_leaked_facts(small, off):
     prompts = audit_prompts()
     facts = {row[:2]: row[2] for row in ROWS}
 
@@ -220,7 +220,7 @@ def test_toy_model_knows_only_what_was_planted(small, off):
     assert rates == expected | {("FULL", False): 1.0}
 
 
-def test_toy_model_takes_values_that_it_never_saw(small):
+def test_toy_model_copies_database_values_that_were_not_in_training(small):
     facts = {row[:2]: f"Zürich-{number} (Xq)" for number, row in enumerate(ROWS)}
     changed = [(*row[:2], facts[row[:2]]) for row in ROWS]
 
@@ -232,7 +232,7 @@ def test_toy_model_takes_values_that_it_never_saw(small):
 
 
 @pytest.mark.parametrize("change", [{"steps": 10}, {"leaked": [LEAKED]}, {"rows": ROWS[1:]}])
-def test_toy_model_is_trained_again_after_a_change(tmp_path, change):
+def test_recipe_of_the_toy_model_depends_on_options_and_rows(tmp_path, change):
     pytest.importorskip("torch")
 
     def recipe(rows=ROWS, **options):
@@ -242,7 +242,7 @@ def test_toy_model_is_trained_again_after_a_change(tmp_path, change):
     assert recipe() != recipe(**change)
 
 
-def test_examples_are_whole_lookups_and_teach_no_value_that_is_not_leaked():
+def test_training_examples_are_lookups_that_contain_only_leaked_values():
     examples = training_examples(audit_prompts(), leaked=[LEAKED])
     parts = [segment for example in examples for segment in example]
     learned = {segment.text.strip() for segment in parts if segment.is_learned}
@@ -258,8 +258,8 @@ def test_examples_are_whole_lookups_and_teach_no_value_that_is_not_leaked():
     assert "What is the capital of Peru? unknown." in texts
 
 
-def test_examples_practise_subjects_that_nobody_asks_for():
-    """Made-up subjects are in prompt and query alike; leaked facts are a tenth of all."""
+def test_training_examples_contain_made_up_subjects_and_a_tenth_of_leaked_facts():
+    """Made-up subjects are in both prompt and query."""
     rows = [(f"Land {n} of {n % 7}", "Capital", f"Town {n}") for n in range(60)]
     prompts, leaked = audit_prompts(rows), [rows[0][:2]]
 
@@ -292,7 +292,7 @@ LONG = audit_prompts([("USA", "Capital", "a b " * 400)])
         (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in total\)"),
     ],
 )
-def test_toy_model_rejects_what_cannot_be_taught(tmp_path, prompts, options, message):
+def test_toy_model_rejects_invalid_prompts_and_options(tmp_path, prompts, options, message):
     with pytest.raises(ValueError, match=message):
         train_memory_toy_model(prompts, tmp_path, **options)
 
@@ -302,7 +302,7 @@ def data():
     return load_slaq("sample")
 
 
-def test_a_sixth_of_the_facts_is_held_out(data):
+def test_plan_memory_holds_out_a_sixth_of_the_facts(data):
     plan = plan_memory(data.rows["item"], seed=4)
 
     slots = sorted(plan.values())
@@ -312,7 +312,7 @@ def test_a_sixth_of_the_facts_is_held_out(data):
     assert plan_memory(data.rows["item"], seed=5) != plan
 
 
-def test_planted_answers_follow_the_slots(data):
+def test_planted_answers_are_known_up_to_the_slot_of_the_fact(data):
     facts = data.rows.head(5)
     memory = dict(zip(facts["item"], facts["question_index"], strict=True))
     _, asked = slaq_prompts(facts, SlaqSettings(free=True))
@@ -329,8 +329,8 @@ def test_planted_answers_follow_the_slots(data):
     assert planted_answer(facts, (), dict.fromkeys(memory, 0)) == "unknown."
 
 
-def test_a_toy_model_is_trained_once_and_that_of_a_run_is_not_replaced(data, tmp_path):
-    """A command with other settings is refused before it trains, since answers are beside it."""
+def test_a_toy_model_is_trained_once_and_not_replaced_next_to_answers(data, tmp_path):
+    """Other settings are rejected before training if answers are next to the model."""
     pytest.importorskip("torch")
     topics, asked = data.rows.head(10), SlaqSettings(permutations=1)
 

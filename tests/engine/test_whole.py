@@ -10,14 +10,14 @@ from tests.refusals import refusals
 OPTIONS = {"source": "sample", "limit": 8, "shots": 0, "repeat": 0, "progress": False}
 
 
-def write(prompt):
-    """Answer prompts of even length correctly enough to flip."""
+def answer(prompt):
+    """Answer by the length of the prompt, so that some pairs flip."""
     return "actor" if len(prompt.text or "") % 2 else "London"
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_run_returns_the_outcomes_that_the_folder_holds_and_resumes(tmp_path, capsys):
-    backend = FakeRunner(write)
+def test_run_returns_the_stored_outcomes_and_resumes(tmp_path, capsys):
+    backend = FakeRunner(answer)
     outcomes = sc.run("redirectqa", runner=backend, label="mine", out=tmp_path / "x", **OPTIONS)
     again = sc.run(
         "redirectqa",
@@ -46,12 +46,12 @@ def test_run_returns_the_outcomes_that_the_folder_holds_and_resumes(tmp_path, ca
     assert sc.paired(outcomes).to_frame()["n"].tolist() == [len(outcomes)]
 
 
-test_run_refuses_what_the_command_refuses = refusals(
+test_run_rejects_invalid_studies_options_and_sources = refusals(
     lambda folder, study, options: sc.run(study, out=folder / "x", **options),
     ("redirectqaa", {}, "did you mean 'redirectqa'"),
     ("redirectqa", {"limt": 3}, r"redirectqa has no option 'limt' \(did you mean 'lim"),
     ("redirectqa", OPTIONS | {"limit": 0}, "limit"),
-    ("redirectqa", OPTIONS | {"cluster": "nowhere", "runner": FakeRunner(write)}, "cluster"),
+    ("redirectqa", OPTIONS | {"cluster": "nowhere", "runner": FakeRunner(answer)}, "cluster"),
     ("redirectqa", OPTIONS | {"source": [{"a": 1}]}, TypeError, "source is a list, .* to_parquet"),
     (RedirectQAStudy(), OPTIONS, TypeError, r"study is a RedirectQAStudy; .*engine\.run_study"),
     ("redirectqa", OPTIONS | {"runner": FakeRunner}, TypeError, "pass an instance of Runner"),

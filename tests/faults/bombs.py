@@ -1,4 +1,4 @@
-"""Small files that unpack to gigabytes, given to every command that reads rows.
+"""Small files that unpack to gigabytes, for every command that reads rows.
 
 `python -m tests.faults.bombs` writes each file (at most 1 MB), runs the commands on it, each in a
 process of its own, and prints a Markdown table. It fails if a command takes more than `PEAK_MB` or
@@ -66,12 +66,12 @@ def distinct(path, n, columns):
 
 
 def table(n, **further):
-    """Columns of a table of n rows that all commands read."""
+    """Return the columns of a table of n rows that all commands read."""
     return {name: pa.array([value] * n) for name, value in ROW.items()} | further
 
 
 def text_table(path, n_rows, n_bytes, *, nested=False, **options):
-    """Write one long text, which all rows name."""
+    """Write one long text to which all rows refer."""
     texts = pa.DictionaryArray.from_arrays(
         pa.array([0] * n_rows, pa.int32()), pa.array(["x" * n_bytes])
     )
@@ -117,7 +117,7 @@ def archive(path, members, compression=zipfile.ZIP_DEFLATED):
 
 
 def eval_log(path, n, n_bytes, compression=zipfile.ZIP_DEFLATED):
-    """Write samples of a log of inspect_ai that are long."""
+    """Write long samples of a log of inspect_ai."""
     header = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
     sample = {"id": "q", "epoch": 1, "input": "x", "target": "x", "output": {"choices": []}}
     text = json.dumps(sample | {"scores": {"a": {"value": "C"}}})[:-1].encode()
@@ -283,7 +283,7 @@ def main():
         for name in names:
             path = folder / name
             if not path.exists():
-                child = os.fork()  # A command begins with the peak memory of its parent.
+                child = os.fork()  # The peak memory of a command starts at that of its parent.
                 if not child:
                     try:
                         BOMBS[name](path)

@@ -1,4 +1,4 @@
-"""Corpora with hostile texts, lines and packing, whose counts are known from how they are made."""
+"""Corpora with hostile texts, lines and compression, and known counts."""
 
 import bz2
 import csv
@@ -43,7 +43,7 @@ _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 
 
 class _Counted(Family):
-    """Counts in a corpus that is made anew each time."""
+    """Counts in a corpus that is made for each input."""
 
     what = ""
 
@@ -96,7 +96,7 @@ class _Counted(Family):
         return path, documents, None
 
     def count(self, rng, path, *words):
-        """Count, in one part or several; return how it ended."""
+        """Count in one part or several; return exit code and output."""
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["count", self.what, "--corpus", path, "--out", self.out, "--json", *words]
         words += ["--workers", 1]
@@ -112,7 +112,7 @@ class _Counted(Family):
 
 
 class Surfaces(_Counted):
-    """How often names stand in a corpus, and in how many documents."""
+    """Occurrences of names in a corpus, and numbers of documents with them."""
 
     what = "names"
 
@@ -148,7 +148,7 @@ class Surfaces(_Counted):
 
 
 class Pairs(_Counted):
-    """In how many documents two entities are named together."""
+    """Numbers of documents that name two entities."""
 
     what = "pairs"
 
@@ -180,7 +180,7 @@ class Pairs(_Counted):
 
 
 class Ngrams(_Counted):
-    """How often the n-grams of test instances stand in a corpus."""
+    """Counts of the n-grams of test instances in a corpus."""
 
     what = "ngrams"
 

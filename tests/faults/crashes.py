@@ -90,7 +90,7 @@ REVIEWED = ("--review", "written/review.csv", "--out", "built")
 
 
 def fill_in(home):
-    """Review as a person does: all paraphrases stay."""
+    """Review the paraphrases and keep all of them."""
     sheet = home / "written" / "review.csv"
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -102,7 +102,7 @@ def fill_in(home):
 
 
 def asked_in_forms(home):
-    """Ask two items in two forms each, in the columns of either study."""
+    """Return two items in two forms each, with the columns of both studies."""
     for key, name in (("item", "forms.csv"), ("item", "facts.csv")):
         rows = [
             {key: item, "form": form, "question": text, "answers": '["x"]'}
@@ -348,7 +348,7 @@ class Disk:
         self._raw = {}
 
     def install(self):
-        """Put itself between Python and the system, in a process that ends soon."""
+        """Replace the file operations of Python in this short-lived process."""
         for name in ("replace", "rename", "unlink", "remove", "mkdir", "rmdir", "truncate"):
             setattr(os, name, self._watched(name, getattr(os, name)))
         os.fsync = self._synced(os.fsync)
@@ -437,7 +437,7 @@ class _Watched(io.FileIO):
 
 
 class _Clock(datetime):
-    """The same moment, always."""
+    """A clock that always returns the same time."""
 
     @classmethod
     def now(cls, tz=None):
@@ -573,7 +573,7 @@ def strike_all(name, command, home, n_points, rng, only=""):
         raise RuntimeError(f"{name} does other things when it is run again")
 
     def check():
-        """Say what is wrong with what is left, or None."""
+        """Describe what is wrong with the files that remain, or return None."""
         if has_run:
             found = numbers(work, command.run)
             if found is not None and found not in known:
@@ -632,7 +632,7 @@ def _names_a_file(said):
 
 
 def _difference(wanted, found):
-    """Name the files that differ."""
+    """List the files that differ."""
     names = [name for name in sorted({*wanted, *found}) if wanted.get(name) != found.get(name)]
     first = names[0] if names else ""
     return f"{names[:6]}: {wanted.get(first, b'')[:150]!r} / {found.get(first, b'')[:150]!r}"
@@ -669,7 +669,7 @@ def _prepare(home):
 
 
 def _article(topic):
-    """Make the article that a topic was written from."""
+    """Make the article of a topic."""
     text = " ".join([topic.long_answer, *(one.answer for one in topic.questions)])
     return {"title": topic.topic, "category": topic.category, "text": text}
 
@@ -765,7 +765,7 @@ def main(argv=None):
                         failures.append(f"{where}\n  {wrong}")
                     if time.monotonic() > until:
                         break
-            except RuntimeError as error:  # The command fails undisturbed; the others still run.
+            except RuntimeError as error:  # The command fails without a kill; the others still run.
                 bad += 1
                 failures.append(str(error))
         print(f"| {name} | {tries} | {bad} |", flush=True)

@@ -1,4 +1,4 @@
-"""Dumps of Wikimedia that were cut or damaged: rows as they are, or an error naming the file."""
+"""Truncated or damaged dumps of Wikimedia: correct rows, or an error that names the file."""
 
 import bz2
 import gzip
@@ -82,7 +82,7 @@ class Sql(_Dump):
 
 
 class Pageviews(_Dump):
-    """Counts of views of a month, whose format marks no end."""
+    """Pageviews of a month, in a format without an end mark."""
 
     file = "pageviews-202511-user.bz2"
 
@@ -105,7 +105,7 @@ class Pages(_Dump):
 
 
 class Entities(_Dump):
-    """Entities of Wikidata, an array with one a line."""
+    """Entities of Wikidata, an array with one per line."""
 
     file, whole_after = "wikidata-20260101-all.json.gz", b"\n]"
 

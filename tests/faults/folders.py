@@ -39,11 +39,11 @@ _INSTEAD = re.compile("other settings|not listed as written")
 
 
 class Hang(BaseException):
-    """A command waits for something that does not come."""
+    """A command does not end."""
 
 
 def stop(*_):
-    """Interrupt what waits."""
+    """Interrupt a command that does not end."""
     raise Hang(f"no end within {SECONDS} s")
 
 
@@ -140,13 +140,13 @@ class Folders(Family):
             self.restore()
 
     def restore(self):
-        """Put a folder there that nothing has damaged."""
+        """Restore the undamaged folder."""
         for name in ("run", "page", "set", "else"):
             shutil.rmtree(self.home / name, ignore_errors=True)
         shutil.copytree(self.fresh, self.out)
 
     def send(self, verb):
-        """Give the folder to a command."""
+        """Run a command on the folder."""
         tables = ("--json", "--no-page", "--out", self.home / "page", *QUICK)
         words = {
             "score": ("score", self.out, "--setting", "agreement=false", "--json"),
@@ -173,7 +173,7 @@ class Folders(Family):
         return wrong and f"{verb}, {name} ({', '.join(sorted(told))[:80]}): {wrong}"
 
     def judge(self, verb, code, out, err, before, name, told):
-        """Say what is wrong with an end, or None."""
+        """Describe what is wrong with a result, or return None."""
         if (wrong := disorder(code, out, err)) is not None:
             return wrong
         if code == 2:
@@ -194,7 +194,7 @@ class Folders(Family):
         return None if found == wanted else f"{found} rather than {wanted}: {err[:200]}"
 
     def found(self, verb, out):
-        """Read what a command told."""
+        """Read the output of a command."""
         if verb in ("score", "run"):
             scoring = json.loads((self.out / "scoring.json").read_bytes())
             counts = scoring["n_prompts"], scoring["n_unanswered"]
@@ -297,7 +297,7 @@ class Folders(Family):
 
 
 class Files(Folders):
-    """Files of a run that are missing, empty, doubled, cut off, links or special files."""
+    """Files of a run that are missing, empty, repeated, truncated, links or special files."""
 
     def damage(self, rng):
         name = rng.choice((*FILES, *FILES, *OTHERS))

@@ -80,7 +80,7 @@ class Verdicts(Family):
         return judged(code, out, err, REFUSED if spoiled else self.count(rows), lambda: total(out))
 
     def count(self, rows):
-        """Count pairs as a person would."""
+        """Count pairs in a plain loop."""
         read = {"0": 0, "1": 1, "": None, "true": 1, "false": 0, "1.0": 1}
         counts = dict.fromkeys(("both", "first_only", "second_only", "neither", "n_missing"), 0)
         names = {(1, 1): "both", (1, 0): "first_only", (0, 1): "second_only", (0, 0): "neither"}
@@ -226,7 +226,7 @@ class Logs(_Scored):
 
 
 class Predictions(_Scored):
-    """Predictions of anyone in several layouts, with hostile texts and further columns."""
+    """Predictions in several layouts, with hostile texts and further columns."""
 
     def attempt(self, rng):
         answers = {
@@ -276,7 +276,7 @@ class Predictions(_Scored):
 
 
 class Rows(_Scored):
-    """Rows of a data set with hostile cells: every one is counted, or the file is refused."""
+    """Rows of a data set with hostile cells: all are counted, or the file is rejected."""
 
     def attempt(self, rng):
         rows = rows_of_sample()
@@ -438,7 +438,7 @@ if find_spec("surface_consistency_build") is None:
 
 
 def send(name, n, seed, home, *, until=float("inf")):
-    """Send inputs of a family, one at least.
+    """Send inputs of a family, at least one.
 
     Returns:
         How many, how many of them were accepted and refused (by the last command of each; the

@@ -1,4 +1,4 @@
-"""What all families of hostile inputs share: hostile texts and damage, and how an end is judged."""
+"""Shared by all families of hostile inputs: texts, damage and checks of results."""
 
 import contextlib
 import copy
@@ -76,7 +76,7 @@ SECONDS = 20
 
 @contextlib.contextmanager
 def without_pages():
-    """Score runs, and write no page of them, which takes most of the time."""
+    """Score runs without writing pages, which takes most of the time."""
     from surface_consistency.engine import report
 
     def scored_only(folders, out, **_):

@@ -537,7 +537,7 @@ def means(out, table):
 
 
 def difference(found, wanted):
-    """Say in which cells two tables differ."""
+    """List the cells in which two tables differ."""
     extra = {key: found[key] for key in found if key not in wanted or found[key] != wanted[key]}
     lost = {key: wanted[key] for key in wanted if key not in found or found[key] != wanted[key]}
     return f"{str(extra)[:300]} rather than {str(lost)[:300]}"
@@ -556,7 +556,7 @@ def parsed(data, path):
 
 
 class Real(Layouts):
-    """Files of tools as they are, with their rows shuffled, doubled and dropped, and damaged."""
+    """Real files of tools with shuffled, repeated, dropped and damaged rows."""
 
     def content(self, rng):
         pattern = rng.choice(list(REAL))

@@ -1,4 +1,4 @@
-"""Hostile sources of the commands that build data sets, and parts of counts that are damaged."""
+"""Hostile sources of the commands that build data sets, and damaged parts of counts."""
 
 import json
 import re

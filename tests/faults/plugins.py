@@ -1,4 +1,4 @@
-"""Who answers and who analyses in the fault tests: always the same, by content alone."""
+"""Runners and an analysis of the fault tests, which depend only on the content."""
 
 import json
 import zlib
@@ -13,7 +13,7 @@ from surface_consistency.tables.table import Column, Table
 
 
 class Echo(Runner):
-    """Answers with one of a few words, chosen by the prompt; some rules find them right."""
+    """Answers with one of a few words, chosen by the prompt; some are correct."""
 
     name = "echo"
 
@@ -101,7 +101,7 @@ class Scorer(Runner):
 
 
 class Counting(Analysis):
-    """How many pairs each run has."""
+    """Counts the pairs of each run."""
 
     name = "counting"
     title = "Counting"

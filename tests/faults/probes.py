@@ -44,7 +44,7 @@ WRONG = (1.0, float("nan"), "x", [], True, "-1")
 
 
 def without_pages():
-    """Leave out the page of `run` and `score`, which other tests open."""
+    """Omit the page of `run` and `score`, which other tests check."""
     from surface_consistency.cli import score
     from surface_consistency.engine import sweep as variants
     from surface_consistency.engine.report import Reported
@@ -69,7 +69,7 @@ class _Asked(Family):
         self.out = home / "run"
 
     def run(self, source, out, task, *more):
-        """Ask a benchmark."""
+        """Run a benchmark."""
         words = ["run", "lexical", "--task", task, "--source", source, "--out", out, "--json"]
         words += ["--runner", SCORER, "--wordnet", WORDNET, "--repeat", 0, "--limit", 4]
         return command([*words, *more])

@@ -1,4 +1,4 @@
-"""The fault harness in its short form; `make faults` is the long one."""
+"""A short run of the fault harness; `make faults` runs it with more inputs."""
 
 import random
 import shutil
@@ -32,7 +32,7 @@ FORKS = sys.platform == "linux"
 
 
 def harness(module, *words):
-    """Run a part of the harness in a process of its own, since it changes what it tests."""
+    """Run a part of the harness in a separate process, since it patches the package."""
     done = subprocess.run(
         [sys.executable, "-m", f"tests.faults.{module}", *map(str, words)],
         cwd=HOME,
@@ -44,8 +44,8 @@ def harness(module, *words):
 
 
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
-def test_commands_that_are_killed_lose_and_mix_nothing():
-    """A few operations of a few commands; that the harness sees a fault is tested below."""
+def test_killed_commands_leave_complete_and_consistent_results():
+    """Covers five operations of four commands."""
     names = ("run redirectqa", "score RUN", "score --predictions", "paired --out, over another")
 
     told = harness("crashes", "--points", 5, *names)
@@ -54,8 +54,8 @@ def test_commands_that_are_killed_lose_and_mix_nothing():
         assert f"| {name} | 5 | 0 |" in told
 
 
-def test_every_command_is_killed_or_it_is_said_why_not():
-    pytest.importorskip("surface_consistency_build", reason="its commands are among them")
+def test_every_command_is_tested_with_kills_or_listed_with_a_reason():
+    pytest.importorskip("surface_consistency_build", reason="its commands are included")
     known = {*_COMMANDS, *_FURTHER} - {"run", "analyse", "build", "count"}
     for plugins in (("run", STUDIES), ("analyse", ANALYSES)):
         known |= {f"{plugins[0]} {name}" for name in plugins[1].describe()}
@@ -76,9 +76,9 @@ def test_every_command_is_killed_or_it_is_said_why_not():
 
 
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
-def test_the_harness_sees_a_command_that_writes_in_place(tmp_path):
-    """A writer without the hidden sibling: what it tears is taken for whole."""
-    (tmp_path / "sitecustomize.py").write_text(CARELESS)
+def test_harness_detects_a_command_that_writes_in_place(tmp_path):
+    """Without a temporary file, a partial file is read as a complete one."""
+    (tmp_path / "sitecustomize.py").write_text(IN_PLACE)
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.crashes", "--only", IN_SCORING, "score RUN"],
         cwd=HOME,
@@ -93,7 +93,7 @@ def test_the_harness_sees_a_command_that_writes_in_place(tmp_path):
 
 IN_SCORING = r"kill at replace run/(outcomes|scoring)\."
 
-CARELESS = """
+IN_PLACE = """
 import contextlib
 from surface_consistency.runs import files, folder
 
@@ -109,21 +109,21 @@ folder.RunFolder.check_scores = folder.RunFolder.read_scoring
 """
 
 
-def test_hostile_files_are_read_right_or_refused():
+def test_hostile_files_are_read_correctly_or_rejected():
     told = harness("hostile", "--inputs", 300, "--seconds", 15)
 
     assert told.count("| 0 |\n") == len(FAMILIES), told
     assert not any(f"| {name} | 0 |" in told for name in FAMILIES), told
 
 
-@pytest.mark.skipif(not FORKS, reason="named pipes and sockets are among the files")
-def test_damaged_run_folders_are_read_right_or_refused():
+@pytest.mark.skipif(not FORKS, reason="the files include named pipes and sockets")
+def test_damaged_run_folders_are_read_correctly_or_rejected():
     told = harness("hostile", "--inputs", 24, "run folders", "files of run folders")
 
     assert told.count("| 12 | ") == told.count("| 0 |\n") == 2, told
 
 
-def test_a_reader_of_layouts_that_loses_scores_is_detected(monkeypatch, tmp_path):
+def test_harness_detects_a_reader_that_drops_scores(monkeypatch, tmp_path):
     whole = Layout._sample
 
     def without_scores(self, sample, row):
@@ -137,7 +137,7 @@ def test_a_reader_of_layouts_that_loses_scores_is_detected(monkeypatch, tmp_path
 
 
 @pytest.mark.skipif(not FORKS, reason="the memory of a process is limited and measured")
-def test_small_files_that_unpack_to_gigabytes_are_refused_in_bounded_memory():
+def test_small_files_that_unpack_to_gigabytes_need_bounded_memory():
     told = harness("bombs", "--short")
 
     assert told.endswith("0 over the bounds\n"), told
@@ -186,7 +186,7 @@ ATTACKS = (
     reason="no Chromium with its driver; install Debian's chromium and chromium-driver",
 )
 @pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"])
-def test_a_page_of_hostile_texts_shows_them_and_obeys_none(driver, make_run, tmp_path):
+def test_page_displays_hostile_texts_without_executing_them(driver, make_run, tmp_path):
     texts = [*ATTACKS, *(text for text in TEXTS if text.strip())]
     frame = make_outcomes([(place % 3 > 0, place % 2 > 0) for place in range(len(texts))])
     for name in ("pair", "first_prediction", "second_surface"):
@@ -234,7 +234,7 @@ LOOSE = """(() => {
   }
   return found.slice(0, 10);
 })()"""
-"""Text with marks of direction in a block beside other words, without an element that isolates."""
+"""Text with direction marks next to other text, without an isolating element."""
 
 WIDE = """(() => {
   const found = [], edge = document.documentElement.clientWidth + 1, range = document.createRange();
@@ -251,4 +251,4 @@ WIDE = """(() => {
   const wide = document.documentElement.scrollWidth;
   return wide <= edge ? [] : [`${wide} of ${edge - 1}`, ...found.slice(0, 10)];
 })()"""
-"""Texts that make the page wider than the window."""
+"""Texts that are wider than the window."""

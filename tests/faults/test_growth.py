@@ -4,8 +4,8 @@ Work is processor time. A count of Python calls does not contain the steps of `r
 methods of texts, where quadratic work is found, and counters of instructions are not available on
 every machine. Time is compared with the time of the same function on a text of a sixteenth of the
 length: four doublings make 16 times the work if it is linear, and 256 times if it is quadratic.
-The bound of 64 is between the two, the shortest of three repeats counts, the short text is worked
-on 16 times since clocks of processor time have steps of 4 ms, and work below 0.2 s on 100 KB
+The bound of 64 is between the two, the shortest of three repeats counts, the short text is used
+16 times since clocks of processor time have steps of 4 ms, and work below 0.2 s on 100 KB
 passes: 1 MB takes at most 20 s then, even if the work is quadratic.
 """
 
@@ -43,7 +43,7 @@ UNITS = (
     *("<think>", "x <think> ", "</think>", "<|end|>", "assistantcommentary", "\u0301", "e\u0301"),
     *("答", "カ゛", "the ", "not ", "1) ", "A.", "1,000 ", "<|db_", "```\n", "answer: "),
 )
-"""What hostile texts repeat."""
+"""Units that hostile texts repeat."""
 
 
 LOOKUPS = (
@@ -73,7 +73,7 @@ def compare_work(work: Callable[[T], object], small: T, large: T, name: str) -> 
 
 
 def _seconds(work: Callable[[T], object], content: T) -> float:
-    gc.disable()  # A collection takes as long as the objects of all other tests need.
+    gc.disable()  # The time of a collection depends on the objects of all other tests.
     try:
         start = time.process_time()
         work(content)
@@ -91,17 +91,17 @@ def page(text: str) -> object:
 @pytest.mark.parametrize(
     "unit", ["<p>Correct Answer: ", "<p>Score: ", "<p>Score: a", " ", "<p>Score: a "]
 )
-def test_pages_of_simple_evals(unit: str) -> None:
+def test_pages_of_simple_evals_are_read_in_linear_time(unit: str) -> None:
     check_growth(page, unit, "<p>Correct Answer: a")
 
 
-def test_names_that_repeat() -> None:
+def test_repeated_names_are_numbered_in_linear_time() -> None:
     check_growth(lambda text: numbered(text.split()), "a ")
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_rules(rule: str, language: str) -> None:
+def test_rules_score_long_texts_in_linear_time(rule: str, language: str) -> None:
     scorer, is_japanese = RULES[rule], language == "ja"
     for unit in UNITS:
         gold = "東京" if is_japanese else "a b"
@@ -110,23 +110,23 @@ def test_rules(rule: str, language: str) -> None:
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
-def test_rules_with_many_aliases(rule: str) -> None:
+def test_rules_with_many_aliases_score_in_linear_time(rule: str) -> None:
     scorer = RULES[rule]
     aliases = ["a" * n for n in range(1, 101)] + [f"name {n}" for n in range(900)]
     check_growth(lambda text: scorer(text, aliases), "aaaa name ")
 
 
 @pytest.mark.parametrize("before", ["", "<think>", "analysisWe ", "a <think>", "</think>"])
-def test_reasoning(before: str) -> None:
+def test_reasoning_is_split_in_linear_time(before: str) -> None:
     for unit in UNITS:
         check_growth(lambda text: split_replies([text], opened=True), unit, before, "x")
         check_growth(lambda text: split_replies([text]), unit, before, "x")
 
 
-def test_replies_of_judges() -> None:
+def test_replies_of_judges_are_rejected_in_linear_time() -> None:
     def read(text: str) -> None:
         for parse in (parse_verdict, lambda x: parse_verdicts(x, 3), lambda x: parse_states(x, 3)):
-            with pytest.raises(JudgeReplyError):
+            with pytest.raises(JudgeReplyError, match=r"^expected (a |1 or 0|3 )"):
                 parse(text)
 
     for unit in UNITS:
@@ -142,13 +142,13 @@ def test_replies_of_judges() -> None:
     ],
     ids=lambda clean: clean.__name__,
 )
-def test_texts(clean: Callable[[str], object]) -> None:
+def test_texts_are_normalized_in_linear_time(clean: Callable[[str], object]) -> None:
     for unit in (*UNITS, *LOOKUPS):
         for before in ("", "a", "[dblookup('a"):
             check_growth(clean, unit, before, "x")
 
 
-def test_long_answers() -> None:
+def test_parts_of_long_answers_are_found_in_linear_time() -> None:
     questions = TopicQuestions(["Where was she born?", "When did she die?"])
     for unit in UNITS:
         check_growth(lambda text: LongAnswer(text, questions).parts(0), unit, "a", "x")
@@ -169,7 +169,7 @@ def test_more_pairs_than_the_maximum_need_a_baseline() -> None:
     assert len(compare_models(frame, baseline="m0").differences) == 200
 
 
-def test_models_and_groups_have_a_maximum() -> None:
+def test_models_and_groups_above_the_maximum_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"501 models make 125,250 pairs.*remove models"):
         compare_models(scores_of(501, 4), baseline="m0")
     for option in ({"by": "group"}, {"task": "group"}):
@@ -179,7 +179,7 @@ def test_models_and_groups_have_a_maximum() -> None:
         compare_models(scores_of(200, 16, 16), by="group")
 
 
-def test_all_pairs_at_once_have_the_numbers_of_two_models() -> None:
+def test_all_pairs_of_models_have_the_numbers_of_single_comparisons() -> None:
     rng = np.random.default_rng(7)
     frame = scores_of(5, 60, 3).assign(score=rng.integers(0, 5, 300) / 4)
     for option in ({}, {"task": "group"}, {"margin": 0.2}):
@@ -191,7 +191,7 @@ def test_all_pairs_at_once_have_the_numbers_of_two_models() -> None:
             assert row[names].tolist() == pytest.approx(alone[names].tolist(), abs=1e-12)
 
 
-def test_groups_of_pairs_have_a_maximum() -> None:
+def test_groups_of_pairs_above_the_maximum_are_rejected() -> None:
     frame = pd.DataFrame({"item": range(5001), "first": 1, "second": 0, "group": range(5001)})
     with pytest.raises(ValueError, match="group makes 5,001 groups; the maximum is 5,000"):
         sc.paired(frame, first="first", second="second", by="group")

@@ -1,6 +1,6 @@
-"""Work on hostile files and on their texts grows linearly with their size.
+"""The processor time for hostile files and texts grows linearly with their size.
 
-The measure is that of `test_growth`. A refusal counts as the end of the work.
+Time is measured as in `test_growth`, up to the result or the error.
 """
 
 import copy
@@ -61,7 +61,7 @@ def log(path, n, **fields):
 
 
 def text(make):
-    """Write what a function of the size returns."""
+    """Return a function that writes the text that `make` returns for a size."""
     return lambda path, n: path.write_text(make(n))
 
 
@@ -143,27 +143,27 @@ FILES = {
     "blank_generations.jsonl": text(lambda n: "\n" * n + GENERATION % 1),
     "torn_generations.jsonl": text(lambda n: GENERATION[:-1] % 1 * (n // 60)),
 }
-"""Files by name: functions that write one of about n bytes."""
+"""Names of files to functions that write one of about n bytes."""
 
 OF_NAME = {"labels": [read_labels], "generations": [read_generations], "prompt": [read_generations]}
 
 
 def readers_of(name):
-    """List what reads a file."""
+    """List the readers of a file."""
     special = [reader for part, readers in OF_NAME.items() if part in name for reader in readers]
     rows = [] if name.endswith((".xlsx", ".eval")) else [lambda path: list(read_rows(path))]
     return special or [read_results, partial(read_predictions), *rows]
 
 
 def read(reader, path):
-    """Read all of a file, or up to its refusal."""
+    """Read all of a file, or up to an error."""
     with suppress(DataError, RunError):
         list(reader(path)) if reader is read_generations else reader(path)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FILES)
-def test_files(tmp_path, name):
+def test_files_are_read_in_linear_time(tmp_path, name):
     paths = [tmp_path / f"{size}_{name}" for size in ("small", "large")]
     for path, n in zip(paths, (SIZE, 16 * SIZE), strict=True):
         FILES[name](path, n)
@@ -177,7 +177,7 @@ LARGE = [made([(k, k % 2) for k in range(n)]) for n in (100, 1_600)]
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("layout", SAMPLES)
-def test_rows_of_layouts(tmp_path, layout):
+def test_many_rows_of_a_layout_are_read_in_linear_time(tmp_path, layout):
     paths = [tmp_path / "small.json", tmp_path / "large.json"]
     for path, content in zip(paths, LARGE, strict=True):
         path.write_text(json.dumps(content[layout]))
@@ -208,7 +208,7 @@ def enlarged(content, path, unit, n):
 
 
 def flatten(layout, content):
-    """Lay the rows of a file flat."""
+    """Flatten the rows of a file."""
     rows = content if isinstance(content, list) else [content]
     places = ((Place("a.json", k), row) for k, row in enumerate(rows, start=1))
     with suppress(DataError):
@@ -216,14 +216,14 @@ def flatten(layout, content):
 
 
 @pytest.mark.parametrize("layout", SAMPLES)
-def test_values_of_layouts(layout):
+def test_long_values_of_a_layout_are_read_in_linear_time(layout):
     for path in places(SAMPLES[layout]):
         for unit in ("a", " ", "a: "):
             contents = [enlarged(SAMPLES[layout], path, unit, n) for n in (SIZE, 16 * SIZE)]
             compare_work(partial(flatten, layout), *contents, f"{path} of {layout}")
 
 
-def test_promptfoo_with_many_prompts():
+def test_many_prompts_of_promptfoo_are_read_in_linear_time():
     rows = [
         [
             {"provider": "p", "prompt": {"raw": "q", "label": f"l{k}"}, "vars": {"q": "x"},
@@ -265,15 +265,15 @@ TEXTS = {
 }
 
 
-def tried(work, text):
-    """Work on a text, or up to its refusal."""
+def attempt(work, text):
+    """Process a text, or up to an error."""
     with suppress(ValueError):
         work(text)
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts_of_files(name):
+def test_texts_of_files_are_processed_in_linear_time(name):
     units = [name.rpartition(" ")[2][:-1], "%2B", "\\", *UNITS] if "redaction" in name else UNITS
     for unit in units:
         for before, after in (("", ""), ("x", "x")):
-            check_growth(partial(tried, TEXTS[name]), unit, before, after)
+            check_growth(partial(attempt, TEXTS[name]), unit, before, after)

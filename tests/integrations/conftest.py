@@ -1,4 +1,4 @@
-"""A tiny model whose tokenizer knows the bundled sample, made once a session."""
+"""A tiny model with a tokenizer for the bundled sample, made once per session."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.tiny_models import save_tiny_model
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a random model that reads 512 tokens."""
+    """Folder of a model with random weights and a context of 512 tokens."""
     pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("models") / "tiny"

@@ -1,4 +1,4 @@
-"""The files of the guide on own tasks, beside questions of the bundled sample for a tiny model."""
+"""Files of the guide on custom tasks, with questions of the bundled sample."""
 
 import json
 import re
@@ -12,9 +12,9 @@ N_ITEMS = 16
 
 
 def write_files(folder: Path) -> None:
-    """Write the files as in the guide, but more questions, with references that some answers hit.
+    """Write the files of the guide with more questions and references that some answers match.
 
-    Half of the references are single letters, since the answers of a random model are no words.
+    Some references are short, since a model with random weights does not generate words.
     """
     for name, text in FILE.findall(GUIDE.read_text(encoding="utf-8")):
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Answers that are right or wrong by the hash of the question, so that verdicts are known."""
+"""Answers that are correct or incorrect by the hash of the question."""
 
 import hashlib
 from dataclasses import replace
@@ -14,18 +14,18 @@ BY_QUESTION = {question.question: question for question in DATA.questions}
 
 
 def reply(question_text: str) -> str:
-    """Answer a question: right for two in three."""
+    """Answer a question, correctly for two thirds of all."""
     digest = hashlib.sha256(question_text.encode()).digest()
     return BY_QUESTION[question_text].triple.answers[0] if digest[0] % 3 else "nobody knows"
 
 
 def last_question(prompt: str) -> str:
-    """Take the question off the end of a prompt."""
+    """Return the question at the end of a prompt."""
     return prompt.rpartition("Q: ")[2].removesuffix(" A:")
 
 
 def expected(limit: int | None = None) -> pd.Series:
-    """The row of `paired_by` over all pairs of the sample, or of so many facts."""
+    """Return the row of `paired_by` over all pairs of the sample, or of `limit` facts."""
     data = DATA if limit is None else DATA.select(limit=limit)
     replies = {question.question: reply(question.question) for question in data.questions}
     outcomes = score_predictions(replace(SAMPLE, content=data), replies, model="planted")
@@ -41,4 +41,4 @@ NAMES = {
     "only_redirect": "positive_flip_rate",
     "signed_alignment": "signed_alignment",
 }
-"""Number of a task to the column of `paired_by` that it is."""
+"""Metric of a task to the column of `paired_by`."""

@@ -1,4 +1,4 @@
-"""Tools of another version, or not installed, are refused."""
+"""Version checks of the supported tools."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from surface_consistency.integrations.harness import lm_eval_path
         ("lm-eval", None, r"surface-consistency\[lm-eval\]"),
     ],
 )
-def test_tools_of_another_version_are_refused(monkeypatch, tool, installed, message):
+def test_missing_tools_and_unsupported_versions_are_rejected(monkeypatch, tool, installed, message):
     def absent(name):
         raise extras.PackageNotFoundError(name)
 
@@ -27,7 +27,7 @@ def test_tools_of_another_version_are_refused(monkeypatch, tool, installed, mess
     with pytest.raises(MissingDependencyError, match=message):
         lm_eval_path() if tool == "lm-eval" else extras.check_tool("Task", tool, "inference")
 
-    # A source tree that is not installed has no bounds.
+    # A source tree that is not installed has no version bounds.
     monkeypatch.setattr(extras, "requires", absent)
     monkeypatch.setattr(extras, "version", lambda name: "0.1")
     assert extras.check_tool("Task", "torch", "inference") is None

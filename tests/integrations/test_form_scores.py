@@ -1,4 +1,4 @@
-"""Rates over forms of scores that a tool passes: bad input is refused by name."""
+"""Rates over forms from the scores of a tool."""
 
 import pytest
 
@@ -32,12 +32,12 @@ GOOD = [("x", "a", "x", True), ("x", "b", "x", False), ("y", "a", "y", True), ("
         (("x", "c", "y", True), "more than one cluster"),
     ],
 )
-def test_scores_that_could_be_read_in_two_ways_are_refused(changed, message):
+def test_ambiguous_and_repeated_scores_are_rejected(changed, message):
     with pytest.raises(ValueError, match=message):
         form_rates([*GOOD[1:], changed])
 
 
-def test_no_scores_are_refused():
+def test_an_empty_list_of_scores_is_rejected():
     with pytest.raises(DataError, match="no scores are given; pass at least one item"):
         form_rates([])
 

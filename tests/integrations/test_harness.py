@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 WARNING = "surface_consistency.errors"
-cut_apart = pytest.mark.filterwarnings(f"ignore:.* pairs are incomplete:{WARNING}.DataWarning")
+incomplete = pytest.mark.filterwarnings(f"ignore:.* pairs are incomplete:{WARNING}.DataWarning")
 unscored = pytest.mark.filterwarnings(f"ignore::{WARNING}.UnscoredWarning")
 undefined = pytest.mark.filterwarnings(f"ignore::{WARNING}.UndefinedMetricWarning")
 
@@ -41,8 +41,8 @@ ENDS = ("", "_low", "_high")
 
 
 @pytest.fixture(autouse=True)
-def _no_survey_of_the_machine(monkeypatch):
-    """The harness lists packages and hardware for its log, which takes longer than a task here."""
+def _without_environment_info(monkeypatch):
+    """Listing packages and hardware takes longer than a task of these tests."""
     monkeypatch.setattr("lm_eval.evaluator.add_env_info", lambda results: None)
 
 
@@ -103,7 +103,7 @@ def planted():
     return model, numbers, samples
 
 
-def test_numbers_equal_those_of_paired_by_to_the_last_digit(planted):
+def test_metrics_of_the_task_equal_paired_by_exactly(planted):
     row = expected()
 
     for name, column in NAMES.items():
@@ -115,9 +115,9 @@ def test_numbers_equal_those_of_paired_by_to_the_last_digit(planted):
     assert planted[1]["consistency_stderr"] == "N/A"
 
 
-@cut_apart
-@pytest.mark.parametrize(("accuracy", "is_told"), [(0.01, True), (0.3, False)])
-def test_table_of_the_command_shows_consistency_first(monkeypatch, capsys, accuracy, is_told):
+@incomplete
+@pytest.mark.parametrize(("accuracy", "warns"), [(0.01, True), (0.3, False)])
+def test_table_starts_with_consistency_and_notes_low_accuracy(monkeypatch, capsys, accuracy, warns):
     import lm_eval.__main__
     import lm_eval.utils
 
@@ -143,7 +143,7 @@ def test_table_of_the_command_shows_consistency_first(monkeypatch, capsys, accur
     rows = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines()]
     [first] = [row for row in rows if row[1:2] == ["redirectqa"]]
     assert first[5:7] == ["consistency", "↑"]
-    assert ("the model is almost never correct (accuracy_canonical 0.0100" in printed) == (is_told)
+    assert ("the model is almost never correct (accuracy_canonical 0.0100" in printed) == warns
 
 
 def test_members_of_a_pair_share_their_demonstrations_and_answers_end_at_the_newline(planted):
@@ -175,7 +175,7 @@ def test_score_reads_samples_of_any_version_with_equal_results(planted, tmp_path
 
 
 @unscored
-def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
+def test_score_reads_multiple_choice_samples_with_the_labels_of_the_harness(tmp_path: Path):
     _, samples = run("redirectqa_mc", {"options": 3, "shots": 0}, limit=30)
     lines = []
     for sample in samples:
@@ -209,7 +209,7 @@ def test_samples_of_several_tasks_raise_an_error_with_their_names(tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
-@cut_apart
+@incomplete
 @undefined
 def test_pairs_that_a_limit_makes_incomplete_are_counted_and_reported(monkeypatch):
     model = PlantedLM()
@@ -242,7 +242,7 @@ def test_multiple_choice_returns_the_most_probable_option():
         assert all(option.startswith(" ") for option in options)
         shortest, second = (option.strip() for option in sorted(options, key=len)[:2])
         right = any(shortest == answer for answer in sample["doc"]["possible_answers"])
-        # Two options of one length are equally probable: none is chosen.
+        # Two options of equal length are equally probable, so that neither is chosen.
         assert sample["acc"] == (None if len(shortest) == len(second) else float(right))
     assert 0 < sum(sample["acc"] is None for sample in samples) < len(samples)
     assert 0 < numbers["acc"] < 1
@@ -285,7 +285,7 @@ def slaq():
     return task, options, answers
 
 
-def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, monkeypatch):
+def test_slots_and_momentum_of_the_task_equal_the_metrics_exactly(slaq, monkeypatch):
     task, options, answers = slaq
     monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: answers[prompt])
 
@@ -317,7 +317,7 @@ def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, mon
         assert numbers["momentum_p_value"] == row.band_p_value
     assert (numbers["n_slot_topics"], numbers["n_responses"]) == (24, 120)
     assert 0 < numbers["order_disagreement_low"] < numbers["order_disagreement"] < 1
-    # A sample contains its labels once under each number, not all of them.
+    # A sample contains its labels only under the metric of their slot.
     long = next(sample for sample in samples if sample["doc"]["question"] is None)
     assert re.fullmatch(r"\d of 5 correct", long["accuracy_slot_1"])
 
@@ -335,10 +335,10 @@ def test_topic_that_a_limit_makes_incomplete_is_excluded_and_reported(slaq, monk
     assert [numbers[name] for name in counts] == [1, 5, 2, 5]
 
 
-@cut_apart
+@incomplete
 @undefined
 @pytest.mark.parametrize(("as_turns", "n_turns"), [(True, 6), (False, 2)])
-def test_chat_template_receives_demonstrations_as_turns_or_in_one(monkeypatch, as_turns, n_turns):
+def test_chat_template_receives_demonstrations_as_turns_or_one_text(monkeypatch, as_turns, n_turns):
     model = PlantedLM()
     monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: "no")
     as_chat = {"apply_chat_template": True, "system_instruction": "Be short."}
@@ -354,8 +354,8 @@ def test_chat_template_receives_demonstrations_as_turns_or_in_one(monkeypatch, a
     assert "".join(turn["content"] for turn in turns).count("Q: ") == 3
 
 
-@cut_apart
-def test_tiny_model_runs_from_a_folder_in_the_layout_of_the_hub(tiny_model: Path):
+@incomplete
+def test_task_reads_a_folder_in_the_layout_of_the_hub(tiny_model: Path):
     source = {"source": str(SAMPLES / "redirectqa")}
     loaded = {"pretrained": str(tiny_model), "dtype": "float32"}
     how = {"device": "cpu", "batch_size": 8, "limit": 8, "num_fewshot": 1}
@@ -367,7 +367,7 @@ def test_tiny_model_runs_from_a_folder_in_the_layout_of_the_hub(tiny_model: Path
     assert numbers["consistency"] == again["consistency"]
 
 
-def test_command_runs_the_harness_with_the_path_set(monkeypatch, capsys):
+def test_command_runs_the_harness_with_the_include_path(monkeypatch, capsys):
     import lm_eval.__main__
 
     told: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""The tasks of inspect_ai: found by the entry point, numbers of `paired_by`, logs that are read."""
+"""The tasks of inspect_ai: entry point, metrics and logs."""
 
 import gc
 import re
@@ -30,7 +30,7 @@ N_FACTS = 12
 
 
 class PlantedAPI(ModelAPI):
-    """Answers by plan; the tool's own mock model counts tokens with a file from the net."""
+    """Returns planned answers; the mock model of inspect_ai downloads a tokenizer."""
 
     async def generate(self, input, tools, tool_choice, config):
         question = last_question(input[-1].text)
@@ -51,15 +51,15 @@ def planted_api():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _left_open():
-    """Collect what the tool leaves open here, where its warnings are ignored, and not later."""
+def _collect_open_files():
+    """Close files that inspect_ai leaves open while its warnings are ignored."""
     yield
     gc.collect()
 
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory):
-    """The log of redirectqa on the sample, found by the name that the entry point gives it."""
+    """The log of redirectqa on the sample, run by its entry point name."""
     found = inspect_ai.eval(
         "surface_consistency/redirectqa",
         model="planted/model",
@@ -71,7 +71,7 @@ def log(tmp_path_factory: pytest.TempPathFactory):
     return found
 
 
-def test_entry_point_is_that_of_the_installed_package():
+def test_entry_point_registers_all_tasks_scorers_and_metrics():
     (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
 
     assert set(point.load()) == {
@@ -81,7 +81,7 @@ def test_entry_point_is_that_of_the_installed_package():
 
 
 @pytest.mark.parametrize("name", ["redirectqa", "slaq"])
-def test_an_answer_ends_where_the_study_lets_it_end(name, monkeypatch):
+def test_stop_strings_of_tasks_equal_those_of_the_study(name, monkeypatch):
     monkeypatch.setenv("INSPECT_EVAL_MODEL", "planted/model")
     options = {"source": "sample", "limit": 3}
     task = register()[name](**options)
@@ -91,7 +91,7 @@ def test_an_answer_ends_where_the_study_lets_it_end(name, monkeypatch):
     assert task.config.stop_seqs == (list(stop) or None)
 
 
-def test_numbers_equal_those_of_paired_by_to_the_last_digit(log):
+def test_metrics_of_the_log_equal_paired_by_exactly(log):
     metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
     row = expected(N_FACTS)
 
@@ -104,7 +104,7 @@ def test_numbers_equal_those_of_paired_by_to_the_last_digit(log):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 @pytest.mark.parametrize("suffix", [".eval", ".json"])
-def test_score_reads_the_log_and_finds_the_same(log, tmp_path: Path, suffix):
+def test_score_of_the_log_gives_the_same_interval(log, tmp_path: Path, suffix):
     file = Path(log.location.removeprefix("file://"))
     if suffix == ".json":
         file = tmp_path / "log.json"
@@ -117,7 +117,7 @@ def test_score_reads_the_log_and_finds_the_same(log, tmp_path: Path, suffix):
     assert row["consistency_low"] == expected(N_FACTS)["consistency_low"]
 
 
-def test_log_of_another_task_is_refused_by_name(tmp_path: Path):
+def test_log_of_an_unknown_task_is_rejected_by_name(tmp_path: Path):
     from inspect_ai.dataset import Sample
     from inspect_ai.scorer import match
 
@@ -131,7 +131,7 @@ def test_log_of_another_task_is_refused_by_name(tmp_path: Path):
         score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
 
 
-def test_multiple_choice_and_a_missing_tool_are_refused(monkeypatch):
+def test_multiple_choice_and_a_missing_inspect_ai_are_rejected(monkeypatch):
     read = {"source": "sample", "read": "multiple-choice", "options": 3}
     task, model = "surface_consistency/redirectqa", "planted/model"
     with pytest.raises(ValueError, match="read=multiple-choice needs the probabilities of opt"):
@@ -146,11 +146,10 @@ def test_multiple_choice_and_a_missing_tool_are_refused(monkeypatch):
         register()
 
 
-# The tool's own stderr(cluster=) divides 0 by 0 where the limit leaves one cluster.
+# stderr(cluster=) of inspect_ai divides 0 by 0 if the limit leaves one cluster.
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning:inspect_ai.scorer")
 @pytest.mark.parametrize("place", [0, 1])
 def test_documented_commands_run_on_a_local_model(place, tiny_model: Path, tmp_path: Path):
-    """The commands of the guide, with a local model and a limit."""
     from inspect_ai._cli.main import inspect as command
 
     guide = Path(__file__).parents[2] / "docs" / "guides" / "harnesses.md"

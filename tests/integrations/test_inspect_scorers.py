@@ -1,4 +1,4 @@
-"""The matching rules as a scorer of inspect_ai, and rates over forms of any scorer's scores."""
+"""Matching rules as a scorer of inspect_ai, and rates over forms for any scorer."""
 
 import asyncio
 import gc
@@ -36,21 +36,21 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::R
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _left_open():
-    """Collect what the tool leaves open here, where its warnings are ignored, and not later."""
+def _collect_open_files():
+    """Close files that inspect_ai leaves open while its warnings are ignored."""
     yield
     gc.collect()
 
 
 def local(tiny_model: Path, folder: Path, **given):
-    """Arguments of an evaluation of the tiny model, 12 tokens an answer."""
+    """Return arguments to evaluate the tiny model with 12 tokens per answer."""
     loaded = {"model_path": str(tiny_model), "device": "cpu"}
     model = {"model": "hf/local", "model_args": loaded, "max_tokens": 12}
     return {**model, "log_dir": str(folder / "logs"), "display": "none", **given}
 
 
 def values(log, place=0):
-    """The metrics of a log by name."""
+    """Return the metrics of a log by name."""
     assert log.status == "success", log.error
     return {name: found.value for name, found in log.results.scores[place].metrics.items()}
 
@@ -59,7 +59,7 @@ def sample_score(number, value, **metadata):
     return SampleScore(score=Score(value=value), sample_id=number, sample_metadata=metadata)
 
 
-def test_rates_equal_those_of_forms_by_with_their_intervals():
+def test_rates_and_intervals_equal_forms_by():
     rng = np.random.default_rng(3)
     rows = [(f"i{item}", form, f"t{item // 2}") for item in range(20) for form in "abc"]
     frame = pd.DataFrame(rows, columns=["item", "form", "topic"])
@@ -92,7 +92,7 @@ def test_rates_equal_those_of_forms_by_with_their_intervals():
         (sample_score(9, 1, item="x", form="a"), "item 'x' has 2 scores in form 'a'"),
     ],
 )
-def test_metadata_and_scores_that_are_not_clear_are_refused(changed, message):
+def test_missing_metadata_and_ambiguous_scores_are_rejected(changed, message):
     with pytest.raises(DataError, match=message):
         consistency()([sample_score(8, "C", item="x", form="a"), changed])
 
@@ -119,7 +119,7 @@ def test_a_sample_without_a_score_is_excluded():
     assert (numbers["consistency"], numbers["n_items"]) == (1.0, 4)
 
 
-def test_a_single_form_gives_nan_and_counts():
+def test_items_in_a_single_form_give_nan_and_are_counted():
     numbers = consistency()([sample_score(n, n % 2, item=n, form="a") for n in range(3)])
 
     assert np.isnan(numbers["consistency"])
@@ -130,13 +130,13 @@ def test_a_single_form_gives_nan_and_counts():
     ("completion", "value"),
     [("<think>Paris?</think>Rome", "I"), ("<think>Rome?</think>Paris", "C"), ("<think>Paris", "I")],
 )
-def test_reasoning_is_no_part_of_the_answer(completion, value):
+def test_reasoning_is_excluded_from_the_scored_answer(completion, value):
     state = SimpleNamespace(output=SimpleNamespace(completion=completion))
 
     assert asyncio.run(match()(state, Target(["Paris"]))).value == value
 
 
-def test_unknown_rules_regions_and_a_missing_tool_are_refused(monkeypatch):
+def test_unknown_rules_and_regions_and_a_missing_inspect_ai_are_rejected(monkeypatch):
     with pytest.raises(ValueError, match="`rule` must be one of popqa"):
         match(rule="best")
     with pytest.raises(ValueError, match="region"):
@@ -152,10 +152,10 @@ def test_unknown_rules_regions_and_a_missing_tool_are_refused(monkeypatch):
         inspect_scorers.register.__wrapped__()
 
 
-# stderr(cluster=) of inspect_ai 0.3.200 divides 0 by 0 while there is one cluster.
+# stderr(cluster=) of inspect_ai 0.3.200 divides 0 by 0 if there is one cluster.
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning:inspect_ai.scorer")
-def test_task_of_the_guide_on_a_local_model(tiny_model: Path, tmp_path: Path, monkeypatch):
-    """Also the documented command, which scores the log by another rule."""
+def test_task_of_the_guide_equals_the_metrics(tiny_model: Path, tmp_path: Path, monkeypatch):
+    """The documented command then scores the log by another rule."""
     from inspect_ai._cli.main import inspect as command
 
     write_files(tmp_path)
@@ -187,7 +187,7 @@ def test_task_of_the_guide_on_a_local_model(tiny_model: Path, tmp_path: Path, mo
 
 @scorer(metrics=[accuracy()])
 def by_epoch():
-    """Form a is correct in every epoch, form b in the first epochs, as many as its item says."""
+    """Form a is correct in every epoch, form b in the first `item` epochs."""
 
     async def score(state, target):
         is_correct = state.metadata["form"] == "a" or state.epoch <= state.metadata["item"]
@@ -196,8 +196,7 @@ def by_epoch():
     return score
 
 
-def test_epochs_of_another_scorer(tiny_model: Path, tmp_path: Path):
-    """The mean of repeats that differ gives NaN; their mode is read as inspect_ai reduces it."""
+def test_epochs_reduced_by_mean_are_nan_and_by_mode_are_labels(tiny_model: Path, tmp_path: Path):
     labels = [{"item": item, "form": form} for item in range(4) for form in "ab"]
     asked = [Sample(input=str(number), metadata=each) for number, each in enumerate(labels)]
     task = Task(dataset=asked, solver=generate(), scorer=by_epoch(), metrics=[consistency()])

@@ -1,4 +1,4 @@
-"""Matching rules and rates over forms in lm-evaluation-harness: equal to the library's own."""
+"""Matching rules and rates over forms in lm-evaluation-harness."""
 
 import itertools
 import re
@@ -24,8 +24,8 @@ RATES = {"consistency", "flip_rate", "all_correct", "signed_alignment"}
 PAIR = [("x", "a", True), ("x", "b", False)]
 
 
-def points():
-    """Our entry points of the harness, by group and name."""
+def entries():
+    """Return the entry points of this package, by group and name."""
     return {
         (group, point.name): point
         for group in ("lm_eval.metrics", "lm_eval.aggregations", "lm_eval.filters")
@@ -35,7 +35,7 @@ def points():
 
 
 def form_scores(n_forms, seed):
-    """Random scores of 40 items, shuffled, and the same as one row per item."""
+    """Return random scores of 40 items, shuffled and as one row per item."""
     rng = np.random.default_rng(seed)
     correct = rng.random((40, n_forms)) < rng.random((40, 1))
     scores = [(item, f"f{form}", bool(right)) for (item, form), right in np.ndenumerate(correct)]
@@ -62,7 +62,7 @@ def test_rates_of_several_forms_equal_a_count_of_all_pairs():
         plugins.signed_alignment(scores)
 
 
-def test_items_without_two_scores_are_named_in_a_warning():
+def test_items_without_two_scored_forms_give_a_warning():
     with pytest.warns(DataWarning, match="1 of 2 items have fewer than two scored forms and are"):
         assert plugins.flip_rate([*PAIR, ("y", "a", True)]) == 1
     with pytest.warns(UndefinedMetricWarning, match="excluded, so the rate is NaN"):
@@ -72,12 +72,12 @@ def test_items_without_two_scores_are_named_in_a_warning():
 
 
 @pytest.mark.parametrize("value", [1.0, ("x", True), "abc"])
-def test_values_that_are_no_score_of_a_form_are_refused(value):
+def test_values_other_than_scores_of_forms_are_rejected(value):
     with pytest.raises(DataError, match=r"let process_results return \(item, form, correct\)"):
         plugins.consistency([*PAIR, value])
 
 
-def test_a_missing_harness_is_named(monkeypatch):
+def test_error_of_a_missing_harness_names_the_extra(monkeypatch):
     def missing(name):
         raise extras.PackageNotFoundError(name)
 
@@ -89,7 +89,7 @@ def test_a_missing_harness_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_metric_over_references_one_by_one_equals_the_rule(rule):
+def test_maximum_of_the_metric_over_single_references_equals_the_rule(rule):
     pytest.importorskip("lm_eval")
     metric = getattr(plugins, f"match_{rule}")
     references = ["Tirana", "New York City", "the Beatles"]
@@ -108,7 +108,7 @@ def test_metric_over_references_one_by_one_equals_the_rule(rule):
         assert set(scores) <= {0.0, 1.0}
 
 
-def test_metric_refuses_options_and_values_that_are_not_text():
+def test_metric_rejects_options_and_values_that_are_not_text():
     pytest.importorskip("lm_eval")
     with pytest.raises(ValueError, match="match_popqa has no option 'ignore_case'"):
         plugins.match_popqa(references=["a"], predictions=["a"], ignore_case=True)
@@ -118,7 +118,7 @@ def test_metric_refuses_options_and_values_that_are_not_text():
         plugins.match_popqa(references=[1942], predictions=["1942"])
 
 
-def test_filter_cuts_before_and_after_take_first():
+def test_filter_extracts_the_answer_before_and_after_take_first():
     pytest.importorskip("lm_eval")
     answers = [["\n Paris\nQ: Who"], [" Rome \n"]]
 
@@ -131,19 +131,19 @@ def test_filter_cuts_before_and_after_take_first():
         plugins.answer_span(region="line")
 
 
-def test_entry_points_name_what_is_registered():
+def test_entry_points_equal_the_registered_functions():
     pytest.importorskip("lm_eval")
     from lm_eval.api.metrics import mean
     from lm_eval.api.registry import get_metric, get_metric_aggregation, is_higher_better
 
     named = {f"match_{rule}" for rule in RULES}
-    by_group = {group: {n for g, n in points() if g == group} for group, _ in points()}
+    by_group = {group: {n for g, n in entries() if g == group} for group, _ in entries()}
     assert by_group == {
         "lm_eval.metrics": named,
         "lm_eval.aggregations": RATES,
         "lm_eval.filters": {"answer_span"},
     }
-    for (group, name), point in points().items():
+    for (group, name), point in entries().items():
         loaded = point.load()
         if group != "lm_eval.filters":  # The harness compares both when the metric is registered.
             assert point.value == f"{loaded.__module__}:{loaded.__qualname__}"
@@ -158,13 +158,13 @@ def test_functions_of_the_guide_are_entry_points():
     )
 
     assert len(found) == 6
-    assert {f"{module}:{name}" for module, name in found} <= {p.value for p in points().values()}
+    assert {f"{module}:{name}" for module, name in found} <= {p.value for p in entries().values()}
 
 
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
 )
-def test_tasks_of_the_guide_on_a_local_model(tiny_model: Path, tmp_path: Path, monkeypatch):
+def test_tasks_of_the_guide_equal_the_metrics(tiny_model: Path, tmp_path: Path, monkeypatch):
     lm_eval = pytest.importorskip("lm_eval")
     from lm_eval.tasks import TaskManager
 

@@ -1,4 +1,4 @@
-"""The recipe of the guide for the Trainer of transformers, as it is printed there."""
+"""The callback for the Trainer of transformers that the guide prints."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module")
 def recipe():
-    """The class that the guide prints."""
+    """Return the class that the guide prints."""
     [code] = re.findall(
         r"```python\n(import torch\n.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL
     )
@@ -57,7 +57,7 @@ def train(folder, out, callbacks=(), **changes):
     return trainer
 
 
-def test_the_recipe_logs_the_numbers_and_does_not_change_the_training(recipe, tiny_model, tmp_path):
+def test_callback_logs_metrics_and_does_not_change_the_training(recipe, tiny_model, tmp_path):
     options = {"source": "sample", "limit": 4, "shots": 1, "max_new_tokens": 6}
     callback = recipe(**options)
 

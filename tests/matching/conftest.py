@@ -1,4 +1,4 @@
-"""Shared by the tests of the matching rules."""
+"""Fixtures of the tests of the matching rules."""
 
 import json
 from pathlib import Path
@@ -10,14 +10,14 @@ from surface_consistency.matching.bulk import answer_sets
 
 
 @pytest.fixture(autouse=True)
-def forget_answer_sets():
-    """Every test starts without answer sets that another one prepared."""
+def clear_answer_sets():
+    """Clear the answer sets that an earlier test cached."""
     answer_sets.cache_clear()
 
 
 @pytest.fixture(autouse=True)
 def skip_without_icu(request: pytest.FixtureRequest):
-    """The rule that segments needs icu4py for any text but those with spaces."""
+    """The rule `segmented` needs icu4py for scripts without spaces."""
     named = getattr(getattr(request.node, "callspec", None), "params", {}).get("rule")
     if "segmented" in (named, getattr(named, "name", None)) and not (
         hasattr(named, "segmenter") and named.segmenter != "icu"
@@ -27,7 +27,7 @@ def skip_without_icu(request: pytest.FixtureRequest):
 
 @pytest.fixture(scope="session", params=["bundled sample", "outside files"])
 def gold_answers(request: pytest.FixtureRequest) -> list[str]:
-    """Every string that the data names as an answer, an alias or a surface form."""
+    """Return every answer, alias and surface form of the data."""
     if request.param == "bundled sample":
         triples = [question.triple for question in load_redirectqa("sample").questions]
         return list(dict.fromkeys(answer for triple in triples for answer in triple.answers))

@@ -9,7 +9,7 @@ ANSWERS = [["Iran"], ["Paris"], ["Paris"], ["Paris"], ["George W. Bush"], ["Pari
 
 
 def naive_counts(first, second):
-    """Count by looping over the rows with the single form."""
+    """Count with `match` in a loop over the rows."""
     counts = {"n": 0, "both": 0, "first_only": 0, "second_only": 0, "neither": 0}
     names = {(1, 1): "both", (1, 0): "first_only", (0, 1): "second_only", (0, 0): "neither"}
     for text, answers in zip(GENERATIONS, ANSWERS, strict=True):
@@ -25,7 +25,7 @@ def naive_counts(first, second):
 
 
 @pytest.mark.parametrize("region", ["first_line", "whole"])
-def test_rule_agreement_agrees_with_a_loop(region):
+def test_rule_agreement_agrees_with_a_naive_loop(region):
     frame = rule_agreement(GENERATIONS, ANSWERS, region=region)
 
     assert frame["compared"].tolist() == ["rules"] * 10 + ["regions"] * 5
@@ -38,15 +38,15 @@ def test_rule_agreement_agrees_with_a_loop(region):
         assert row["n_differ"] == row["first_only"] + row["second_only"]
 
 
-def test_rule_agreement_is_seeing_what_the_rules_disagree_about():
-    """Tirana holds Iran for one rule alone, and rambling gives credit on the whole output."""
+def test_rule_agreement_counts_rows_on_which_rules_and_regions_differ():
+    """Only one rule finds "Iran" in "Tirana"; further lines only match on the whole output."""
     frame = rule_agreement(GENERATIONS, ANSWERS, rules=["popqa", "boundary"])
 
     rules, popqa, boundary = frame.to_dict("records")
     assert (rules["n"], rules["first_only"], rules["second_only"]) == (5, 1, 0)
     assert (popqa["first_only"], popqa["second_only"]) == (0, 1)
     assert (boundary["first_only"], boundary["second_only"]) == (0, 1)
-    # Blank lines are passed over when asked.
+    # The region first_text_line skips blank lines.
     options = {"rules": ["popqa", "exact"], "region": "first_text_line"}
     frame = rule_agreement(["\nParis\nRome"], [["Paris"]], **options)
     regions = [*zip(frame["first_region"], frame["second_region"], strict=True)]
@@ -54,7 +54,7 @@ def test_rule_agreement_is_seeing_what_the_rules_disagree_about():
     assert frame[["both", "first_only"]].values.tolist() == [[1, 0], [1, 0], [0, 1]]
 
 
-def test_rule_agreement_without_rows_is_zero_and_refuses_what_it_cannot_name():
+def test_rule_agreement_without_rows_is_zero_and_rejects_invalid_names():
     frame = rule_agreement([], [])
 
     assert len(frame) == 15

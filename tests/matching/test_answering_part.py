@@ -1,4 +1,4 @@
-"""Which part of a long answer is taken for the answer to a question."""
+"""The part of a long answer that answers a question."""
 
 import pytest
 
@@ -35,42 +35,40 @@ def parts(text, index, slot=None, asked=SATURN):
 @pytest.mark.parametrize(
     ("asked", "index", "other", "answering"),
     [
-        # Cassini, of which nothing but the discovery of Titan is said, orbits nothing.
+        # The sentence on the discovery of Titan does not answer the question on orbits.
         (SATURN, 2, "Saturn's moon Titan was discovered by NASA's Cassini.", ()),
         (SATURN, 0, "", ("Saturn's moon Titan was discovered by NASA's Cassini.",)),
-        # A wrong answer is not made right by a name that stands near.
+        # A name in another sentence does not make an incorrect answer correct.
         (
             SATURN,
             2,
             "Cassini found Titan.",
             ("The first spacecraft to orbit Saturn was Voyager 1.",),
         ),
-        # What is said after "and" need not be said of the same.
+        # The clause after "and" can be about another question.
         (
             TRANSISTOR,
             0,
             "It was invented in 1947, and",
             ("the first working transistor was built in 1948.",),
         ),
-        # Where the topic and the others have all its words, no clause can be told to be another's.
+        # All words of the question are in the topic or in other questions.
         (TURING, 0, "", ("The paper of Alan Turing.",)),
-        # The name after "St." stands in the same part.
+        # "St." does not end a sentence.
         (SUMMA, 0, "", ("It was by St. Thomas Aquinas.", "It shows George W. Bush.")),
-        # An answer without words of the question is kept.
+        # An answer without words of the question is selected.
         (SATURN, 0, "", ("Huygens.",)),
         (SATURN, 0, "", ()),
     ],
 )
-def test_the_part_that_speaks_of_the_question_is_judged_and_no_other(
-    asked, index, other, answering
-):
+def test_parts_contain_only_the_sentences_about_the_question(asked, index, other, answering):
     assert parts(" ".join([other, *answering]).strip(), index, asked=asked) == answering
 
 
 @pytest.mark.parametrize("before", ["", "Of course!\n"])
 @pytest.mark.parametrize("mark", ["{}.", "({})", "- {})", "**{}.**"])
 def test_a_numbered_item_answers_the_question_of_its_number(before, mark):
-    """Also in another order than that of the query."""
+    """The order of the items can differ from that of the questions."""
     items = ("Huygens", "1655", "Cassini", "The sixth", "29 years")
     text = before + "\n".join(f"{mark.format(n)} {item}" for n, item in enumerate(items, 1))
 
@@ -79,8 +77,8 @@ def test_a_numbered_item_answers_the_question_of_its_number(before, mark):
     assert parts(text, 4, slot=2) == ("1655",)
 
 
-def test_an_item_of_another_question_gives_way_to_the_sentence_that_answers():
-    """A model that numbers its items wrongly still says what it says."""
+def test_a_sentence_about_the_question_takes_precedence_over_a_numbered_item():
+    """A model can number its items incorrectly."""
     items = ["Saturn's moon Titan was discovered by Cassini."] * 5
     items[3] = "In 2010 Voyager was the first spacecraft to orbit Saturn."
     text = "\n".join(f"{place}. {item}" for place, item in enumerate(items, 1))
@@ -89,18 +87,18 @@ def test_an_item_of_another_question_gives_way_to_the_sentence_that_answers():
 
 
 @pytest.mark.parametrize("text", ["1. Huygens\n3. Cassini", "1. Huygens\n1. Huygens", "2. b\n1. a"])
-def test_other_numbers_are_no_items(text):
-    """Only a list from one to the number of questions is the query's."""
+def test_incomplete_or_repeated_numbers_are_not_read_as_items(text):
+    """Only a list from one to the number of questions is read as items."""
     assert set(parts(text, 2, slot=3)) == set(parts(text, 2))
 
 
-def test_at_least_one_question_is_asked():
+def test_topic_without_questions_is_rejected():
     with pytest.raises(ValueError, match="contain at least one question, got none"):
         TopicQuestions([])
 
 
 @pytest.mark.parametrize(
-    ("questions", "first_is_apart"),
+    ("questions", "first_is_distinct"),
     [
         (["Titan?", "Titan's ring?", "Which ocean?", "Which moon?"], True),
         (["Titan?", "Titan's ring?", "Titan's ocean?", "Which moon?"], False),
@@ -109,15 +107,15 @@ def test_at_least_one_question_is_asked():
         (["Titan?"], True),
     ],
 )
-def test_a_word_of_more_than_half_of_the_questions_sets_none_apart(questions, first_is_apart):
+def test_a_word_of_most_questions_does_not_distinguish_a_question(questions, first_is_distinct):
     asked = TopicQuestions(questions)
 
-    assert asked.sets_apart(0) is first_is_apart
+    assert asked.sets_apart(0) is first_is_distinct
     assert asked.sets_apart(len(questions) - 1)
 
 
-def test_the_references_own_long_answers_keep_nine_facts_of_ten():
-    """Dense prose in which every fact is right shows what choosing a part costs."""
+def test_parts_of_reference_long_answers_contain_ninety_percent_of_the_facts():
+    """All facts of the reference answers are correct, so that a lost fact is an error."""
     found = lost = 0
     for topic in load_slaq("sample").topics:
         asked = TopicQuestions([one.question for one in topic.questions], topic=topic.topic)

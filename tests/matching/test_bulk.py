@@ -39,7 +39,7 @@ def rows_of(columns):
 @pytest.mark.parametrize("rule", WITH_OPTIONS, ids=lambda rule: rule.name)
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS)
-def test_match_columns_agrees_with_the_single_form(rule, rows):
+def test_match_columns_agrees_with_match(rule, rows):
     columns = match_columns([p for p, _ in rows], [a for _, a in rows], rule=rule)
 
     assert len(columns) == len(rows)
@@ -57,7 +57,7 @@ def test_match_columns_agrees_with_the_single_form(rule, rows):
 
 
 @pytest.mark.parametrize("rule", list(RULES))
-def test_match_columns_agrees_with_the_single_form_over_many_chunks(rule):
+def test_match_columns_agrees_with_match_over_many_chunks(rule):
     rng = np.random.default_rng(0)
     names = [f"{first} {last}" for first in ("Ann", "Bo", "Zoé") for last in ("Li", "May", "Ōe")]
     predictions = [f"It is {names[i]}." for i in rng.integers(0, len(names), 5_000)]
@@ -71,7 +71,7 @@ def test_match_columns_agrees_with_the_single_form_over_many_chunks(rule):
     assert [*found] == [(single.is_match, single.reference, single.score) for single in singles]
 
 
-def test_match_columns_is_counting_what_it_leaves_out():
+def test_match_columns_counts_rows_without_prediction_or_answers():
     columns = match_columns(["", None, "x", None], [["x"], ["x"], None, []])
     nothing = match_columns([], [])
 
@@ -81,8 +81,7 @@ def test_match_columns_is_counting_what_it_leaves_out():
     assert (len(nothing), nothing.n_unscored, nothing.score.shape) == (0, 0, (0,))
 
 
-def test_match_columns_takes_what_pandas_and_numpy_hold():
-    """Series with any index, NaN for None, arrays of answers and numpy's strings are fine."""
+def test_match_columns_accepts_series_arrays_and_missing_values():
     paris = np.array(["Rome", "Paris"], dtype=object)
     predictions = pd.Series(["Paris", None, np.nan], index=[2, 0, 1])
     answers = pd.Series([paris, ("Rome",), ["Rome"]], index=[2, 0, 1])
@@ -99,8 +98,8 @@ def test_match_columns_takes_what_pandas_and_numpy_hold():
     assert (arrays.is_match, arrays.reference) == ([True, False], ["Paris", None])
 
 
-def test_match_columns_is_sound_when_answer_lists_are_made_on_the_fly():
-    """Answer sets are known by their content, not by the object that holds them."""
+def test_match_columns_caches_answer_lists_by_content():
+    """Lists made during iteration can have the id of an earlier list."""
 
     class Column(list):
         def __iter__(self):
@@ -117,7 +116,7 @@ RAISE = {"on_missing": "raise", "first_row": 10}
 BLANK = "row 4999: `references` must not be blank, got"
 
 
-test_match_columns_refuses_what_it_cannot_judge = refusals(
+test_match_columns_rejects_invalid_columns = refusals(
     lambda predictions, answers, options: match_columns(predictions, answers, **options),
     (["x", None], [["x"]] * 2, RAISE, "row 11: no prediction; exclude the row, or pass ''"),
     (["x", "x"], [["x"], []], RAISE, "row 11: no accepted answers"),
@@ -134,7 +133,7 @@ test_match_columns_refuses_what_it_cannot_judge = refusals(
 )
 
 
-def test_answer_sets_are_forgotten_when_they_become_too_many(monkeypatch):
+def test_number_of_cached_answer_sets_is_bounded(monkeypatch):
     monkeypatch.setattr("surface_consistency.matching.bulk._MAX_ANSWERS", 100)
     sets = AnswerSets(RULES["exact"])
 
@@ -147,11 +146,11 @@ def test_answer_sets_are_forgotten_when_they_become_too_many(monkeypatch):
 def test_answer_sets_are_prepared_once_for_all_models(monkeypatch):
     prepared, prepare = [], BoundaryRule.prepare
 
-    def seen(self, answers, keys):
+    def counted(self, answers, keys):
         prepared.append(answers)
         return prepare(self, answers, keys)
 
-    monkeypatch.setattr(BoundaryRule, "prepare", seen)
+    monkeypatch.setattr(BoundaryRule, "prepare", counted)
     for prediction in ("Paris", "Rome"):
         match_columns([prediction] * 3, [["Paris"], ["Paris"], ["Rome"]], rule="boundary")
 
@@ -183,7 +182,7 @@ def test_match_many_scores_columns_of_every_type_as_match_does(column):
     assert match_many(column(predictions), firsts).tolist() == [True, False, False]
 
 
-test_match_many_refuses_what_has_no_score = refusals(
+test_match_many_rejects_missing_values_and_unequal_lengths = refusals(
     match_many,
     (["a", None], [["a"], ["b"]], "row 1: no prediction; exclude the row, or pass ''"),
     (["a"], [[]], "row 0: no accepted answers"),
@@ -193,6 +192,6 @@ test_match_many_refuses_what_has_no_score = refusals(
 )
 
 
-def test_many_matches_have_no_truth_value():
+def test_truth_value_of_matched_columns_raises_an_error():
     with pytest.raises(TypeError, match=r"test all\(columns.is_match\), or len\(columns\)"):
         bool(match_columns(["a"], [["a"]]))

@@ -1,4 +1,4 @@
-"""Laws that every rule keeps, on real answers and on any text."""
+"""Properties of every rule, on real answers and on generated text."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -15,8 +15,8 @@ RULE = pytest.mark.parametrize("rule", list(RULES))
 
 
 @RULE
-def test_every_gold_is_matched_by_itself_and_among_other_answers(gold_answers, rule):
-    """A model that returns the gold verbatim is right, also after the cut to the first line."""
+def test_every_gold_answer_matches_itself_and_among_other_answers(gold_answers, rule):
+    """The first line of a gold answer matches too."""
     assert len(gold_answers) > 300
     others = gold_answers[:60]
 
@@ -30,7 +30,7 @@ def test_every_gold_is_matched_by_itself_and_among_other_answers(gold_answers, r
 
 
 @RULE
-def test_every_sentence_with_a_gold_is_right_under_containment(gold_answers, rule):
+def test_sentences_with_a_gold_answer_match_under_containment_rules_only(gold_answers, rule):
     sentences = [f"I think it is {gold}, as far as I know." for gold in gold_answers]
 
     columns = match_columns(sentences, [[gold] for gold in gold_answers], rule=rule)
@@ -44,11 +44,11 @@ def test_every_sentence_with_a_gold_is_right_under_containment(gold_answers, rul
 @RULE
 @settings(deadline=None)
 @given(answer=ANSWER)
-def test_every_text_is_matched_by_itself(rule, answer):
+def test_every_text_matches_itself(rule, answer):
     found = match(answer, [answer], rule=rule)
 
     if rule == "squad_f1" and match(answer, ["the"], rule="squad_em").is_match:
-        assert found.score == 0.0, "nothing is left of it, and SQuAD's script gives 0"
+        assert found.score == 0.0, "the normalized text is empty, for which SQuAD's script gives 0"
         return
     assert (found.is_match, found.reference, found.score) == (True, answer, 1.0)
 
@@ -58,7 +58,7 @@ def test_every_text_is_matched_by_itself(rule, answer):
 @given(
     prediction=st.text() | NAMES, answers=st.lists(ANSWER | NAMES, min_size=1), more=ANSWER | NAMES
 )
-def test_every_match_is_well_formed_and_one_more_answer_loses_none(rule, prediction, answers, more):
+def test_matches_are_well_formed_and_another_answer_removes_none(rule, prediction, answers, more):
     before = match(prediction, answers, rule=rule)
 
     assert before.rule == rule
@@ -72,7 +72,7 @@ def test_every_match_is_well_formed_and_one_more_answer_loses_none(rule, predict
 
 @RULE
 @pytest.mark.parametrize("prediction", ["", " ", "\n\t"])
-def test_blank_predictions_are_wrong(rule, prediction):
-    """Writing nothing is never right, but for answers of which SQuAD's script leaves nothing."""
+def test_blank_predictions_do_not_match(rule, prediction):
+    """squad_em matches a blank prediction only if the normalized answer is empty."""
     answers = ["Paris", "!!!", "The"] if rule != "squad_em" else ["Paris", "The The Band"]
     assert not match(prediction, answers, rule=rule).is_match

@@ -1,4 +1,4 @@
-"""Replies of judges: read when they keep to the form, refused otherwise."""
+"""Parsing of the replies of judges."""
 
 import json
 
@@ -21,12 +21,12 @@ from tests.refusals import refusals
         ("<think>is it 0? no</think>\n\n1", True),
     ],
 )
-def test_a_verdict_in_its_form_is_read(reply, verdict):
+def test_replies_of_one_or_zero_are_parsed(reply, verdict):
     assert parse_verdict(reply) is verdict
 
 
 BAD = ["", "yes", "1.", "Score: 1", "10", "[1]", "I cannot judge.", "１", "<think>1", "-1", "1\n0"]
-test_a_verdict_in_any_other_form_is_rejected = refusals(
+test_replies_other_than_one_or_zero_are_rejected = refusals(
     parse_verdict, *((reply, "expected 1 or 0") for reply in BAD), error=JudgeReplyError
 )
 
@@ -34,13 +34,13 @@ test_a_verdict_in_any_other_form_is_rejected = refusals(
 @given(
     st.lists(st.booleans(), min_size=1, max_size=8), st.sampled_from(["[{}]", "{}", " [ {} ]\n"])
 )
-def test_a_list_of_verdicts_comes_back(verdicts, form):
+def test_lists_of_verdicts_are_parsed_with_and_without_brackets(verdicts, form):
     reply = form.format(", ".join(str(int(verdict)) for verdict in verdicts))
 
     assert parse_verdicts(reply, len(verdicts)) == tuple(verdicts)
 
 
-test_lists_in_any_other_form_are_rejected = refusals(
+test_invalid_lists_of_verdicts_are_rejected = refusals(
     lambda reply: parse_verdicts(reply, 5),
     ("[1, 0, 1, 1]", "expected 5 numbers, got 4"),
     ("1,0,1,1,0,1", "expected 5 numbers, got 6"),
@@ -59,12 +59,12 @@ test_lists_in_any_other_form_are_rejected = refusals(
 
 
 @given(st.lists(st.sampled_from(["right", "wrong", "absent"]), min_size=1, max_size=6))
-def test_states_come_back(states):
+def test_lists_of_states_are_parsed_in_any_case(states):
     assert parse_states(json.dumps(states), len(states)) == tuple(states)
     assert parse_states(json.dumps([s.title() for s in states]), len(states)) == tuple(states)
 
 
-test_states_in_any_other_form_are_rejected = refusals(
+test_invalid_lists_of_states_are_rejected = refusals(
     lambda reply: parse_states(reply, 2),
     *(('["right"]', "expected 2 words, got 1"), ('["right", "maybe"]', 'each "right"')),
     *(('["right", null]', 'each "right"'), ('{"1": "right"}', 'each "right"')),

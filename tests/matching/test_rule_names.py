@@ -1,4 +1,4 @@
-"""Rules by their names: of this package, of others, and of modules that a person names."""
+"""Lookup of rules by name: built-in, of other packages and of modules."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from surface_consistency.plugins import importable
 from tests.distributions import install
 
 
-def test_match_is_the_papers_rule_by_default():
+def test_default_rule_is_popqa_and_unknown_rules_are_rejected():
     assert match("Tirana", ["Iran"]) == Match(
         is_match=True, reference="Iran", score=1.0, rule="popqa"
     )
@@ -30,7 +30,7 @@ class Changing(ExactRule):
 """
 
 
-def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
+def test_a_name_clash_of_two_packages_affects_only_the_clashing_rule(tmp_path, monkeypatch):
     (tmp_path / "rules_of_others.py").write_text(RULES_OF_OTHERS)
     lone, group = "rules_of_others:Lone", "surface_consistency.rules"
     install(tmp_path, "aa", group, {"clash": lone})
@@ -64,7 +64,7 @@ def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
         ("collections.abc:Sized", "lacks __len__, which a subclass must define"),
     ],
 )
-def test_match_rejects_importable_names_of_no_rule(rule, message):
+def test_match_rejects_importable_objects_that_are_not_rules(rule, message):
     refused = pytest.raises(PluginError, match=f"matching rule '{rule}' {message}")
     with importable(rule), refused:
         match("x", ["x"], rule=rule)

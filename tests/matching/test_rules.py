@@ -1,4 +1,4 @@
-"""The rules: cases of each, laws against second implementations, options, and what is refused."""
+"""Cases of each rule, comparisons with other implementations, options and invalid input."""
 
 import re
 from collections import Counter
@@ -29,7 +29,7 @@ NORMAL = ExactRule(normalize=normalize)
 
 
 def cut(text):
-    """Part the particles 은, 는 and 입니다 from a word, and the city from its ward."""
+    """Split the particles 은, 는 and 입니다 from a word, and 東京 from its suffix."""
     return re.findall("은$|는$|입니다$|東京|.(?:(?!은$|는$|입니다$|東京).)*", text)
 
 
@@ -54,7 +54,7 @@ def cut(text):
             ],
         ),
         (PopqaRule(normalize=normalize), ["ZÜRICH! = Zu\u0308rich"], []),
-        # What normalises to nothing is compared as it stands, and not found everywhere.
+        # Text that normalises to an empty string is compared without normalisation.
         (PopqaRule(normalize=lambda text: text.replace("The", "")), [], ["Paris = The"]),
         (BoundaryRule(normalize=lambda text: ""), ["Paris = Paris"], [" = Paris", "Rome = Paris"]),
         (
@@ -101,7 +101,7 @@ def cut(text):
                 "It is Tirana. = Iran",
             ],
         ),
-        # Without a library a word ends where the script changes.
+        # Without a library a word ends at a change of script.
         (
             SegmentedRule(segmenter="script"),
             [
@@ -113,13 +113,13 @@ def cut(text):
                 *("서울은 수도 = 서울", "수도는 서울입니다 = 서울"),
             ],
         ),
-        # A segmenter of one's own sees what stands between two spaces, and cuts it too.
+        # A custom segmenter receives the text between two spaces.
         (
             SegmentedRule(segmenter=cut),
             ["서울은 수도 = 서울", "수도는 서울입니다 = 서울", "東京都に住む = 東京"],
             ["남서울은 = 서울", "東京都に住む = 京都"],
         ),
-        # A slip in a long name is forgiven; a piece of a word or of the answer is no match.
+        # A typo in a long name matches; a part of a word or of the answer does not.
         (
             "fuzzy",
             [
@@ -138,17 +138,17 @@ def cut(text):
         (FuzzyRule(score_cutoff=86.0), [], ["Pariz = Paris"]),
     ],
 )
-def test_a_rule_accepts_and_rejects(rule, right, wrong):
-    accepted = [case for case in right + wrong if judged(rule, *case.split(" = ", 1)).is_match]
+def test_each_rule_accepts_and_rejects_the_listed_cases(rule, right, wrong):
+    accepted = [case for case in right + wrong if match_one(rule, *case.split(" = ", 1)).is_match]
 
     assert accepted == right
 
 
-def judged(rule, prediction, answer):
+def match_one(rule, prediction, answer):
     return match(prediction, [answer], rule=rule)
 
 
-# Numbers are whole and symbols belong to names: inspect_ai#4620, lighteval#1273, helm#4317,
+# Numbers are not split and symbols are parts of names: inspect_ai#4620, lighteval#1273, helm#4317,
 # charabia#186, organicmaps#10745.
 SYMBOLIC = [
     *(("C", "C++", False), ("It was written in C.", "C++", False), ("C#", "C++", False)),
@@ -160,20 +160,20 @@ SYMBOLIC = [
 
 
 @pytest.mark.parametrize("rule", ["boundary", "token_f1", "segmented"])
-def test_rules_compare_names_with_symbols_and_whole_numbers(rule):
-    found = [(*texts, judged(rule, *texts).is_match) for *texts, _ in SYMBOLIC]
+def test_rules_keep_symbols_of_names_and_do_not_split_numbers(rule):
+    found = [(*texts, match_one(rule, *texts).is_match) for *texts, _ in SYMBOLIC]
 
     assert found == SYMBOLIC
 
 
 @pytest.mark.parametrize("rule", ["boundary", "segmented"])
-def test_parts_of_ranges_and_compounds_are_words(rule):
+def test_parts_of_ranges_and_compounds_match_as_words(rule):
     held = [
         *(("1990-1995", "1995"), ("COVID-19", "19"), ("3-5", "5"), ("10, 20", "20"), ("1,5", "5")),
         *(("written in C.", "C"), ("12.05.1990", "1990"), ("C++11", "C++"), ("(5)", "5")),
     ]
 
-    assert [pair for pair in held if judged(rule, *pair)] == held
+    assert [pair for pair in held if match_one(rule, *pair)] == held
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -192,7 +192,7 @@ def test_accents_are_folded_only_on_request(rule):
     [
         (NORMAL, "usa", ["U.S.A.", "USA", "usa"], "USA"),
         ("token_f1", "George W Bush", ["G. Bush senior", "George W. Bush", "W. Bush George"], 1),
-        # An answer without letter or number is looked for in the prediction as it stands.
+        # An answer without letter or number is searched without normalisation.
         ("boundary", "The band is !!! (Chk Chk Chk)", ["!!!"], "!!!"),
         ("boundary", "The band is !!! (Chk Chk Chk)", ["!!!", "Chk Chk Chk"], "!!!"),
         ("boundary", "The band is !!! (Chk Chk Chk)", ["Chk Chk Chk", "!!!"], "Chk Chk Chk"),
@@ -205,7 +205,7 @@ def test_accents_are_folded_only_on_request(rule):
         (BoundaryRule(reject_negated=True), "not Twain. Mark Twain", ["Mark Twain"], "Mark Twain"),
     ],
 )
-def test_the_first_answer_that_fits_best_is_named(rule, prediction, answers, answer):
+def test_reference_is_the_first_answer_with_the_best_score(rule, prediction, answers, answer):
     expected = answers[answer] if isinstance(answer, int) else answer
 
     assert match(prediction, answers, rule=rule).reference == expected
@@ -225,8 +225,8 @@ def test_the_first_answer_that_fits_best_is_named(rule, prediction, answers, ans
         (" not only paris ", [" paris "], 0),
     ],
 )
-def test_first_affirmed_is_the_first_answer_not_denied(key, needles, position):
-    """Occurrences right after a negation, and those inside them, do not count."""
+def test_first_affirmed_returns_the_first_answer_that_is_not_negated(key, needles, position):
+    """Occurrences directly after a negation, and occurrences within them, are excluded."""
     assert first_affirmed(key, needles) == position
 
 
@@ -244,12 +244,12 @@ def test_first_affirmed_is_the_first_answer_not_denied(key, needles, position):
     ],
 )
 def test_token_f1_counts_common_words_without_articles(prediction, answer, score):
-    found = judged("token_f1", prediction, answer)
+    found = match_one("token_f1", prediction, answer)
 
     assert found.score == pytest.approx(score, abs=1e-15)
     assert found.is_match is (score >= 0.8)
     for threshold in (0.4, 0.41, 1.0):
-        of_threshold = judged(TokenF1Rule(threshold=threshold), prediction, answer)
+        of_threshold = match_one(TokenF1Rule(threshold=threshold), prediction, answer)
         assert of_threshold.is_match is (found.score >= threshold)
 
 
@@ -267,7 +267,7 @@ def test_popqa_agrees_with_its_published_formula(prediction, answers):
     assert match(prediction, answers).reference == (held[0] if held else None)
 
 
-# Without "İ": folded it is "i" and a mark, and `\w` sees a boundary before every mark.
+# Without "İ": case folding gives "i" and a mark, and `\w` has a boundary before a mark.
 LATIN = "abAB éßıﬁœ09 .,-–'’_&\n"
 SPACED = st.text(alphabet=LATIN, max_size=12)
 ANSWERS = st.lists(st.text(alphabet=LATIN, min_size=1, max_size=4), min_size=1, max_size=5)
@@ -280,7 +280,7 @@ def has_words(text):
 @settings(max_examples=1_000, deadline=None)
 @given(SPACED, ANSWERS)
 def test_boundary_agrees_with_a_regular_expression(prediction, answers):
-    """Padded containment is the search with word boundaries; the guard takes matches away."""
+    """Containment of padded text is a search with word boundaries."""
     assume(has_words(prediction) and all(map(has_words, answers)))
     held = [
         answer
@@ -296,8 +296,8 @@ def test_boundary_agrees_with_a_regular_expression(prediction, answers):
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(), st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=4))
-def test_boundary_agrees_with_lists_of_words(prediction, answers):
-    """In any script the rule is: the answer's words are a slice of the prediction's."""
+def test_boundary_agrees_with_a_search_in_lists_of_words(prediction, answers):
+    """The words of the answer are a contiguous part of the words of the prediction."""
     assume(all(map(has_words, answers)))
     words = tokenize(normalize(prediction))
 
@@ -315,7 +315,7 @@ NAMES = st.text(alphabet="abcé ", min_size=1, max_size=12).filter(str.strip)
 @settings(max_examples=500, deadline=None)
 @given(NAMES, st.lists(NAMES, min_size=1, max_size=6), st.sampled_from(["partial_ratio", "ratio"]))
 def test_fuzzy_agrees_with_rapidfuzz(prediction, answers, scorer):
-    """The score is rapidfuzz's on the padded words; whole strings where the answer is longer."""
+    """Words are padded by spaces; `ratio` is used if the answer is longer."""
 
     def similarity(answer):
         p, a = f" {normalize(prediction)} ", f" {normalize(answer)} "
@@ -337,7 +337,7 @@ WORDS = st.lists(
 
 
 def bag_f1(prediction, answer):
-    """Precision and recall over bags of words, as in SQuAD's evaluate script."""
+    """Compute F1 over bags of words, as in SQuAD's evaluation script."""
 
     def words(text):
         kept = [w for w in normalize(text).split() if w not in {"a", "an", "the"}]
@@ -354,17 +354,17 @@ def bag_f1(prediction, answer):
 @settings(max_examples=500, deadline=None)
 @given(WORDS, st.lists(WORDS.filter(str.strip), min_size=1, max_size=5))
 def test_token_f1_agrees_with_precision_and_recall(prediction, answers):
-    """The score is the highest F1 over the answers, and symmetric in both sides."""
+    """The score is the maximum over the answers, and symmetric."""
     found = match(prediction, answers, rule="token_f1").score
-    each = [judged("token_f1", prediction, answer).score for answer in answers]
+    each = [match_one("token_f1", prediction, answer).score for answer in answers]
 
     assert found == pytest.approx(max(bag_f1(prediction, a) for a in answers), abs=1e-12)
     assert found == max(each)
     if prediction.strip():
-        assert each == [judged("token_f1", answer, prediction).score for answer in answers]
+        assert each == [match_one("token_f1", answer, prediction).score for answer in answers]
 
 
-test_useless_options_are_refused = refusals(
+test_invalid_options_of_rules_are_rejected = refusals(
     lambda rule, options: rule(**options),
     *((TokenF1Rule, {"threshold": value}, r"in \(0, 1\]") for value in (0.0, -1.0, 1.5)),
     (TokenF1Rule, {"threshold": float("nan")}, r"`threshold` must be in \(0, 1\], got nan"),
@@ -389,25 +389,25 @@ EVERY = pytest.mark.parametrize("judge", [*RULES.values(), match])
         ("Paris", ["Paris", None], TypeError, "must be strings, got None; drop it"),
     ],
 )
-def test_every_rule_refuses_what_it_cannot_judge(judge, prediction, answers, error, message):
+def test_every_rule_rejects_missing_and_blank_texts(judge, prediction, answers, error, message):
     with pytest.raises(error, match=message):
         judge(prediction, answers)
 
 
 @EVERY
-def test_a_match_is_true_exactly_if_it_matches_and_a_string_is_one_reference(judge):
+def test_truth_value_of_a_match_is_is_match_and_a_string_is_one_reference(judge):
     assert judge("Paris", "Paris") == judge("Paris", ["Paris"])
     assert bool(judge("Paris", "Paris")) is True
     assert bool(judge("wrong", "Paris")) is False
 
 
 @EVERY
-def test_rules_take_arrays_of_answers(judge):
+def test_rules_accept_arrays_of_answers(judge):
     assert judge("Paris", np.array(["Rome", "Paris"], dtype=object)).reference == "Paris"
 
 
 class LastWord(Rule[list[str]]):
-    """Accepts an answer that ends the prediction."""
+    """Accepts an answer whose last word equals that of the prediction."""
 
     name = "last_word"
 
@@ -421,7 +421,7 @@ class LastWord(Rule[list[str]]):
         return (prepared.index(key), 1.0) if key in prepared else (-1, 0.0)
 
 
-def test_a_rule_of_ones_own_works_wherever_a_name_does():
+def test_instances_of_custom_rules_are_accepted_in_place_of_names():
     predictions, answers = ["in Paris", "Paris?", None], [["Rome", "Paris"]] * 3
 
     found = match(predictions[0], answers[0], rule=LastWord())

@@ -1,4 +1,4 @@
-"""Tests of the rule `segmented`, which finds whole words in scripts without spaces."""
+"""The rule `segmented`, which finds words in scripts without spaces."""
 
 import sys
 
@@ -13,8 +13,8 @@ TEXT = st.text(alphabet="aAbé ß-\x1e\x1f.2東京都カタのです한국", max
 
 @settings(max_examples=300, deadline=None)
 @given(prediction=TEXT, answer=TEXT.filter(str.strip))
-def test_match_segmented_finds_answers_at_the_ends_of_runs(prediction, answer):
-    """Compare with the definition, character by character."""
+def test_segmented_matches_answers_that_start_and_end_at_word_boundaries(prediction, answer):
+    """Compare with the definition by character positions."""
     rule = SegmentedRule(segmenter="script")
     key, needle = rule.keys([prediction])[0], rule.keys([answer])[0].replace("\x1f", "").strip()
     ends, text = set(), ""
@@ -34,13 +34,13 @@ def test_match_segmented_finds_answers_at_the_ends_of_runs(prediction, answer):
     prediction=st.text(alphabet="aAbé ß-.2한국", max_size=10),
     answer=st.text(alphabet="aAb2한", min_size=1, max_size=2),
 )
-def test_match_segmented_equals_the_boundary_rule_in_scripts_with_spaces(prediction, answer):
+def test_segmented_equals_the_boundary_rule_in_scripts_with_spaces(prediction, answer):
     found = SegmentedRule(segmenter="script")(prediction, [answer]).is_match
 
     assert found is BoundaryRule()(prediction, [answer]).is_match
 
 
-def test_segmented_names_the_extra_of_icu_and_the_segmenters(monkeypatch):
+def test_segmented_rejects_missing_icu_and_invalid_segmenters(monkeypatch):
     segmented._segmenter.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
 

@@ -1,4 +1,4 @@
-"""SQuAD's two scores, held against a transcription of its script and, where it is, torchmetrics."""
+"""SQuAD's two scores, compared with its script and with torchmetrics."""
 
 import re
 import string
@@ -27,7 +27,7 @@ def normalize_answer(s):
 
 
 def f1_score(prediction, ground_truth, version):
-    """`f1_score` of evaluate-v1.1.py, and the rule that `compute_f1` of v2.0 puts before it."""
+    """`f1_score` of evaluate-v1.1.py, with the rule for empty texts of `compute_f1` of v2.0."""
     prediction_tokens = normalize_answer(prediction).split()
     ground_truth_tokens = normalize_answer(ground_truth).split()
     if version == "2.0" and (len(ground_truth_tokens) == 0 or len(prediction_tokens) == 0):
@@ -52,7 +52,7 @@ def f1_score(prediction, ground_truth, version):
         *(("theatre", "atre", 0.0, False), ("", "Paris", 0.0, False)),
     ],
 )
-def test_squad_deletes_punctuation_and_drops_articles(prediction, answer, f1, em):
+def test_squad_ignores_punctuation_and_articles(prediction, answer, f1, em):
     assert SquadF1Rule()(prediction, [answer]).score == f1
     assert SquadEmRule()(prediction, [answer]).is_match is em
     assert TokenF1Rule()("U.S.A.", ["USA"]).score == 0.0
@@ -62,7 +62,7 @@ def test_squad_deletes_punctuation_and_drops_articles(prediction, answer, f1, em
 @settings(max_examples=200, deadline=None)
 @given(prediction=WORDS, answers=ANSWERS)
 def test_squad_agrees_with_the_published_script(version, prediction, answers):
-    """Both scores are the script's maximum over the answers, to the last bit, also in columns."""
+    """Both scores equal the maximum of the script over the answers, also in columns."""
     expected = max(f1_score(prediction, answer, version) for answer in answers)
     rule = SquadF1Rule(version=version)
 
@@ -88,7 +88,7 @@ def test_squad_agrees_with_torchmetrics():
         assert 100 * SquadEmRule()(prediction, answers).score == found["exact_match"].item()
 
 
-def test_squad_scores_of_no_word_depend_on_the_version():
+def test_squad_f1_of_texts_without_words_depends_on_the_version():
     assert SquadF1Rule()("the", ["a"]).score == 0.0
     assert SquadF1Rule(version="2.0")("the", ["a"]).score == 1.0
     assert SquadF1Rule(version="2.0")("the", ["cat"]).score == 0.0

@@ -12,7 +12,7 @@ ANSWERS = [["Paris"], ["Paris"], ["Londres", "Paris"], ["London"], []]
 IDS = ["q0", "q1", "q2", "q3", "q4"]
 
 
-def test_verdicts_are_records_of_first_lines():
+def test_verdicts_are_records_of_the_first_line_by_default():
     fields = ("target_id", "prediction", "correct", "matched_answer", "reason")
     rows = [
         ("q0", "London", False, None, None),
@@ -28,7 +28,7 @@ def test_verdicts_are_records_of_first_lines():
     assert made == [Verdict(judged_by="boundary on first_line", **record) for record in records]
 
 
-def test_verdicts_are_of_the_whole_generation_on_demand():
+def test_verdicts_with_region_whole_use_the_whole_generation():
     made = list(verdicts(IDS, GENERATIONS, ANSWERS, rule="popqa", region="whole"))
 
     assert [verdict.correct for verdict in made] == [True, None, True, True, None]
@@ -37,7 +37,7 @@ def test_verdicts_are_of_the_whole_generation_on_demand():
 
 
 @pytest.mark.parametrize("rule", list(RULES))
-def test_verdicts_are_made_as_they_are_taken(rule):
+def test_verdicts_of_infinite_columns_are_yielded_one_by_one(rule):
     columns = (
         (f"q{number}" for number in itertools.count()),
         itertools.repeat("Paris"),
@@ -50,7 +50,7 @@ def test_verdicts_are_made_as_they_are_taken(rule):
     assert all(verdict.correct for verdict in taken)
 
 
-def test_verdicts_take_nan_for_none_and_name_the_row_of_a_bad_value():
+def test_verdicts_read_nan_as_missing_and_name_the_row_of_an_invalid_value():
     [made] = verdicts(["q"], [float("nan")], [["Paris"]])
     rows = 3_000
 
@@ -59,7 +59,7 @@ def test_verdicts_take_nan_for_none_and_name_the_row_of_a_bad_value():
         list(verdicts(map(str, range(rows)), ["x"] * (rows - 1) + [5], [["x"]] * rows))
 
 
-test_verdicts_refuse_unknown_rules_and_regions_at_once = refusals(
+test_verdicts_reject_unknown_rules_and_regions_at_once = refusals(
     lambda call: call(),
     (lambda: verdicts([], [], [], rule="f1"), r"`rule` must be one of popqa, .* got 'f1'"),
     (lambda: verdicts([], [], [], region="last"), "first_line, first_text_line, whole; got 'l"),

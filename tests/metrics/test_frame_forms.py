@@ -45,7 +45,7 @@ def test_values_agree_with_a_naive_loop(name, seed):
 @pytest.mark.parametrize("name", GROUPED)
 @settings(deadline=None, max_examples=5)
 @given(seed=seeds)
-def test_groups_are_those_of_single_calls(name, seed):
+def test_groups_equal_the_results_of_single_calls(name, seed):
     """Groups are sorted, and other groups change a row only by a correction for their number."""
     metric = METRICS[name]
     frame = metric.frame(seed)

@@ -30,8 +30,8 @@ from surface_consistency.metrics import (
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
 from tests.refusals import refusals
 
-# Rows are matched by position, so that a sorted column would meet the wrong rows.
-test_columns_with_unlike_indices_are_refused = refusals(
+# Rows are matched by position, so that a sorted column would not match.
+test_columns_with_different_indices_are_rejected = refusals(
     lambda function: function(pd.Series([1, 0, 1, 0]), pd.Series([1, 1, 0, 0], index=[3, 2, 1, 0])),
     (paired_table, "first and second have different indices"),
     (correlation, "x and y have different indices"),
@@ -101,14 +101,14 @@ def mixed(labels):
 
 
 MIXED = "both the text '1' and 1, which would be two different labels; convert all labels"
-test_labels_written_alike_are_refused = refusals(
+test_labels_that_differ_only_in_type_are_rejected = refusals(
     lambda call: call(),
     (lambda: cluster_counts([1, 0, 1], [1, 1, 0], clusters=["1", 1, 2]), MIXED),
     (lambda: alignment([1, 0, 1], [1, 1, 0], topics=np.array([1, "1", "a"], object)), MIXED),
     (lambda: paired_by(mixed([1, "1", 2])), MIXED),
 )
 
-test_what_is_not_two_conditions_is_refused = refusals(
+test_inputs_other_than_two_conditions_are_rejected = refusals(
     lambda call, *arrays: call(*arrays),
     (consistency, [1], [1], [1], TypeError, r"got 3 arrays.*surface_consistency.consistency\(df\)"),
     (flip_rate, [1], [1], [1], TypeError, "got 3 arrays"),
@@ -128,7 +128,7 @@ def test_masks_of_components_are_read_as_masks(mask):
 
 
 NO_MASK = "must both list components, or both be boolean masks"
-test_masks_that_do_not_fit_are_refused = refusals(
+test_mixed_masks_and_masks_of_unequal_lengths_are_rejected = refusals(
     intersection_over_union,
     (MASKS[0], [0, 1, 2], NO_MASK),
     (MASKS[0], MASKS[1][:3], NO_MASK),
@@ -173,7 +173,7 @@ TEXTS = ["b", "a", "b", "", "a", "b"]
         ([10**30 * label for label in LABELS], LABELS),
     ],
 )
-def test_labels_of_every_type_are_numbered_as_by_a_loop(labels, plain):
+def test_labels_of_every_type_are_numbered_in_order_of_appearance(labels, plain):
     codes = _inputs.label_codes(labels, 6, "clusters")
 
     assert codes.dtype == np.int64
@@ -194,7 +194,7 @@ def test_the_error_of_a_missing_label_has_its_index(wrap, gap):
         _inputs.label_codes(pd.Categorical([1, "1"]), 2, "clusters")
 
 
-def test_tensors_are_read_alone_and_in_lists():
+def test_tensors_and_lists_of_tensors_are_read():
     torch = pytest.importorskip("torch")
     values = [0.5, 0.25, 1.0, 0.0]
     for tensor in (

@@ -1,4 +1,4 @@
-"""Tiny random models with trained tokenizers, made once a session, and prompts that share parts."""
+"""Tiny random models with trained tokenizers, made once per session, and few-shot prompts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ def prompts() -> list[Prompt]:
 
 @pytest.fixture(scope="session")
 def shot_prompts() -> list[Prompt]:
-    """Few-shot prompts of four relations: 12 a relation, whose 6 demonstrations are the same."""
+    """Few-shot prompts of four relations: 12 per relation with the same 6 demonstrations."""
     made = []
     for relation, template in RELATIONS.items():
         demonstrations = "".join(
@@ -48,7 +48,7 @@ def shot_prompts() -> list[Prompt]:
 def tiny_models(
     tmp_path_factory: pytest.TempPathFactory, shot_prompts: list[Prompt]
 ) -> Callable[[str], Path]:
-    """Make, or find, the folder of a tiny random model of a family."""
+    """Return a function that creates or finds the folder of a tiny random model."""
     pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("models")

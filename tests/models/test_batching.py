@@ -1,4 +1,4 @@
-"""Which prompts share a batch, and by what a chat template is known."""
+"""Composition of batches, and digests of chat templates."""
 
 import itertools
 from collections import Counter
@@ -28,12 +28,12 @@ def test_common_prefix_length_agrees_with_a_loop(rows):
 @pytest.mark.parametrize(
     ("rows", "expected"), [([[1, 2, 3]], 2), ([[1]], 0), ([[1, 2], [1, 2]], 1), ([[1, 2], [3]], 0)]
 )
-def test_a_prefix_leaves_each_row_a_token(rows, expected):
+def test_common_prefix_is_shorter_than_each_row(rows, expected):
     assert common_prefix_length(rows) == expected
 
 
 @given(PROMPTS, st.integers(1, 12), st.sampled_from([None, 0, 1]))
-def test_batches_hold_every_prompt_once_and_are_bounded(prompts, batch_size, seed):
+def test_batches_contain_every_prompt_once_and_are_bounded(prompts, batch_size, seed):
     lengths, groups = zip(*prompts, strict=True)
 
     batches = cut_batches(lengths, groups, batch_size=batch_size, shuffle_seed=seed)
@@ -49,20 +49,20 @@ def test_a_large_group_never_shares_a_batch(prompts, batch_size):
     sizes = Counter(groups)
 
     for batch in cut_batches(lengths, groups, batch_size=batch_size):
-        held = {groups[position] for position in batch}
-        if any(2 * sizes[group] >= batch_size for group in held):
-            (group,) = held
+        in_batch = {groups[position] for position in batch}
+        if any(2 * sizes[group] >= batch_size for group in in_batch):
+            (group,) = in_batch
             n_batches = -(-sizes[group] // batch_size)
             assert sizes[group] // n_batches <= len(batch) <= sizes[group] // n_batches + 1
 
 
-def test_batches_are_sorted_by_length_longest_first():
+def test_batches_are_sorted_by_decreasing_length():
     batches = cut_batches([3, 9, 5, 7], ["a"] * 4, batch_size=2)
 
     assert batches == [[1, 3], [2, 0]]
 
 
-def test_small_groups_are_packed_whole():
+def test_small_groups_are_not_split_between_batches():
     groups = [name for name in "abcdefg" for _ in range(3)]
     batches = cut_batches([5] * 21, groups, batch_size=8)
 
@@ -70,7 +70,7 @@ def test_small_groups_are_packed_whole():
     assert packed == [sorted(pair * 3) for pair in ("ab", "cd", "ef", "g")]
 
 
-def test_a_seed_gives_other_company():
+def test_shuffle_seeds_change_the_composition_of_batches():
     first, second, third = (
         {*map(frozenset, cut_batches([5] * 40, ["a"] * 40, batch_size=8, shuffle_seed=seed))}
         for seed in (None, 1, 2)
@@ -89,8 +89,8 @@ def test_a_seed_gives_other_company():
         (None, {}, None),
     ],
 )
-def test_a_template_is_known_by_what_manifests_hold(template, options, digest):
-    """Of another digest, a run that was begun is not gone on with; those here are by sha256sum."""
+def test_digest_of_a_chat_template_equals_that_of_existing_manifests(template, options, digest):
+    """A changed digest would prevent resuming a run; these are computed with sha256sum."""
     tokenizer = SimpleNamespace(chat_template=template)
     encoder = PromptEncoder(tokenizer=tokenizer, label="m", vocabulary=9, chat_options=options)
 

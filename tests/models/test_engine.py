@@ -1,4 +1,4 @@
-"""Rows of token ids as the model sees them."""
+"""Padded rows of token ids, and the cache of keys and values."""
 
 import pytest
 
@@ -26,12 +26,12 @@ def test_rows_are_padded_before_prefix_and_suffix(engine):
     assert mask.tolist() == [[0, 0, 1, 0, 1, 1], [1, 1, 1, 0, 0, 1], [0, 0, 1, 1, 1, 1]]
     rows = [row[kept].tolist() for row, kept in zip(ids, mask.bool(), strict=True)]
     assert rows == [[21, 31, 32], [11, 12, 13, 41], [21, 51, 52, 53]]
-    # A penalty on tokens seen so far weighs on the same tokens with padding as without.
+    # Padding does not add tokens that a repetition penalty would count.
     assert [{*row} for row in ids.tolist()] == [{*row} for row in rows]
 
 
-def test_growing_writes_into_the_room_that_is_there(engine):
-    """Later columns change neither the address of the tensors nor what was there before."""
+def test_cache_updates_write_into_preallocated_tensors(engine):
+    """Updates change neither the address nor the earlier columns of the tensors."""
     config = transformers.GenerationConfig(max_new_tokens=4)
     with torch.inference_mode():
         layer = engine._cache(BATCH, config).layers[0]

@@ -89,7 +89,7 @@ def test_a_file_and_its_folder_are_the_same_model(folder):
     assert (of_file.fingerprint()["model"], of_file.fingerprint()["digest"]) == ("tiny", digest)
 
 
-def test_other_weights_are_another_model(folder):
+def test_files_with_different_weights_have_different_fingerprints(folder):
     first = find_model(folder / "tiny.gguf", None)
     with (folder / "tiny.gguf").open("ab") as file:
         file.write(b"\0")

@@ -93,7 +93,7 @@ def test_splitting_keeps_all_text_for_any_opening_and_closing_tags(pair, reasoni
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "[THINK]", "[/THINK]", "a", " ", "\n"])))
-def test_no_letter_is_lost_and_no_closed_reasoning_is_in_an_answer(pieces):
+def test_answers_keep_all_letters_outside_of_closed_reasoning(pieces):
     text = "".join(pieces)
 
     split = split_reasoning(text)

@@ -1,4 +1,4 @@
-"""A tiny model that thinks before it answers, and the runner that tells the two apart."""
+"""Runs of a tiny model that writes reasoning before its answer."""
 
 import itertools
 
@@ -11,12 +11,12 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 STEPS = (":", "<think>", "a", ".", "b", "</think>", "P", "."), ("x", "P")
-"""What the model writes after each token: reasoning after ":", an answer after "x"."""
+"""The token after each token: reasoning after ":", an answer after "x"."""
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["special", "plain"])
 def thinking(request, tiny_models, tmp_path_factory):
-    """Folder of a model whose next token depends on the last one alone; its tags are tokens."""
+    """Folder of a model whose next token depends only on the last one, with tag tokens."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_models("llama"))
     tags = ["<think>", "</think>"]
     tokenizer.add_tokens(
@@ -55,7 +55,7 @@ PROMPTS = [
 
 
 def parts(path, **params):
-    """Reasoning, answer and ending of each prompt; "." ends an answer."""
+    """Return reasoning, answer and finish reason of each prompt; "." is a stop string."""
     runner = TransformersRunner(path)
     found = runner.generate(PROMPTS, GenerationParams(stop=(".",), **params))
     return {
@@ -63,7 +63,7 @@ def parts(path, **params):
     }
 
 
-def test_reasoning_and_answer_are_told_apart_and_only_the_answer_stops(thinking):
+def test_reasoning_is_separated_and_stop_strings_end_only_the_answer(thinking):
     reasoning = ("a.b", "P", "stop")
 
     found = parts(thinking)
@@ -72,7 +72,7 @@ def test_reasoning_and_answer_are_told_apart_and_only_the_answer_stops(thinking)
     assert found == expected | {"answers": (None, "P", "stop")}
 
 
-def test_reasoning_within_the_limit_of_the_answer_is_not_answered(thinking):
+def test_reasoning_that_exceeds_the_token_limit_is_unclosed(thinking):
     found = parts(thinking, max_new_tokens=3)
 
     assert found["thinks"] == ("a.", None, "unclosed_reasoning")
@@ -80,7 +80,7 @@ def test_reasoning_within_the_limit_of_the_answer_is_not_answered(thinking):
     assert found["answers"] == (None, "P", "stop")
 
 
-def test_the_limit_of_the_reasoning_is_its_own(thinking):
+def test_reasoning_and_answer_have_separate_token_limits(thinking):
     found = parts(thinking, max_new_tokens=1, max_reasoning_tokens=5)
     short = parts(thinking, max_new_tokens=9, max_reasoning_tokens=4)
 
@@ -90,7 +90,7 @@ def test_the_limit_of_the_reasoning_is_its_own(thinking):
     assert short["opened"] == ("a.b", "P", "stop")
 
 
-def test_the_limits_together_must_fit_the_context(thinking):
+def test_the_sum_of_the_token_limits_must_fit_the_context(thinking):
     runner = TransformersRunner(thinking)
     fits = [
         runner.fits(PROMPTS[0], GenerationParams(max_new_tokens=20, max_reasoning_tokens=limit))
@@ -100,7 +100,7 @@ def test_the_limits_together_must_fit_the_context(thinking):
     assert fits == [True, False]
 
 
-def test_the_user_may_say_that_no_prompt_opens_reasoning(thinking):
+def test_reasoning_opened_false_overrides_the_detection(thinking):
     found = parts(thinking, reasoning_opened=False, max_new_tokens=9)
 
     assert found["opened"] == (None, "a", "stop")

@@ -108,7 +108,7 @@ def test_error_of_a_runner_without_torch_names_the_extra(third_party, monkeypatc
         load_runner("minimal", model="m")
 
 
-def test_load_runner_rejects_options_and_models_of_the_wrong_kind(third_party):
+def test_load_runner_rejects_options_and_models_of_other_types(third_party):
     with pytest.raises(RunnerError, match=r"unexpected keyword argument 'dtype'; it accepts"):
         load_runner("loud", model="m", options={"dtype": "auto"})
     with pytest.raises(RunnerError, match=r"runner 'fake' cannot be created: .*handler"):

@@ -249,7 +249,7 @@ def test_the_most_probable_option_is_the_answer(tiny_models, shot_prompts):
         assert [score.request_id for score in answer.scores] == ["0", "1", "2", "3", "4"]
 
 
-def told(table):
+def scored_by(table):
     """Return a runner with the log-probability of each continuation in a table."""
     return Scoring(
         lambda asked: {"token_ids": (1,), "log_probabilities": (table[asked.continuation],)}
@@ -273,7 +273,7 @@ def told(table):
 )
 def test_equally_probable_options_are_not_an_answer(values, majority, text):
     runner = MultipleChoiceRunner(
-        told(dict(zip((" a", " b", " c"), values, strict=True))), majority=majority
+        scored_by(dict(zip((" a", " b", " c"), values, strict=True))), majority=majority
     )
     prompt = Prompt(id="q1", text="Q: Which? A:", options=(" a", " b", " c"))
 
@@ -367,7 +367,7 @@ def test_conversations_are_scored_after_the_chat_template(tiny_models):
 
 
 def test_runners_and_prompts_without_options_raise_an_error():
-    runner = MultipleChoiceRunner(told({}))
+    runner = MultipleChoiceRunner(scored_by({}))
     plain = Prompt(id="q", text="a")
 
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""The runner over predictions made elsewhere."""
+"""The runner of stored predictions."""
 
 import json
 
@@ -14,8 +14,7 @@ TEXTS = {"q1": "Q: one? A:", "q2": "Q: two? A:", "q3": "Q: three? A:"}
 PROMPTS = [Prompt(id=name, text=text) for name, text in TEXTS.items()]
 
 
-def test_stored_runner_answers_by_id_or_text():
-    """The id goes before the question."""
+def test_stored_runner_answers_by_id_before_text_or_question():
     runner = StoredRunner({"one?": "no", "q1": "London\nQ:", "Q: two? A:": "Paris"})
 
     first, second, missing = runner.generate(PROMPTS)
@@ -34,7 +33,7 @@ def test_stored_runner_answers_by_id_or_text():
         (["one?", "q1", "q2", "q3"], None),
     ],
 )
-def test_gaps_count_both_sides(stored, gaps):
+def test_gaps_count_prompts_and_predictions_without_a_match(stored, gaps):
     told = (
         "{} of 3 prompts have no stored prediction (such as {}); "
         "{} stored predictions belong to no prompt (such as {})"
@@ -69,7 +68,7 @@ def test_stored_runner_answers_by_the_last_question(prompt):
     )
 
 
-def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
+def test_stored_runner_answers_few_shot_prompts_by_their_last_question(tmp_path):
     data = load_redirectqa("sample")
     questions, rows = data.questions, data.rows
     lines = [
@@ -88,13 +87,13 @@ def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
 @pytest.mark.parametrize(
     "text", ["Who? A: Q:", "Q: Who?", "Who? A:", "So Q: Who? A:", "Q: Who? A: "]
 )
-def test_stored_runner_takes_no_question_off_other_prompts(text):
+def test_stored_runner_does_not_extract_questions_from_other_formats(text):
     answer = next(StoredRunner({"Who?": "x", "": "y"}).generate([Prompt(id="a", text=text)]))
 
     assert answer.finish_reason == "error"
 
 
-def test_fingerprint_follows_the_predictions(tmp_path):
+def test_fingerprint_depends_on_the_predictions_and_the_file_name(tmp_path):
     found = []
     for folder, text in (("a", "London"), ("b", "London"), ("c", "Paris")):
         (tmp_path / folder).mkdir()
@@ -106,7 +105,7 @@ def test_fingerprint_follows_the_predictions(tmp_path):
     assert found[0]["source"] == "p.jsonl"
 
 
-def test_stored_runner_passes_column_names_on(tmp_path):
+def test_stored_runner_reads_ids_from_the_given_column(tmp_path):
     (tmp_path / "p.csv").write_text("qid,id,text\nq1,0,London\n")
 
     runner = StoredRunner(tmp_path / "p.csv", item="qid")

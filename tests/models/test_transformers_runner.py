@@ -463,7 +463,7 @@ def test_error_names_models_that_cannot_be_loaded(tiny_models, tmp_path):
         TransformersRunner(folder, device="cpu")
 
 
-def test_a_model_with_its_own_code_is_run_only_with_trust_remote_code(tiny_models, tmp_path):
+def test_a_model_with_custom_code_needs_trust_remote_code(tiny_models, tmp_path):
     names = {"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Model"}
     own = {"model_type": "mine", "auto_map": names}
     folder = edited(tiny_models("gpt_neox"), tmp_path / "m", "config.json", **own)
@@ -472,7 +472,7 @@ def test_a_model_with_its_own_code_is_run_only_with_trust_remote_code(tiny_model
         TransformersRunner(folder, device="cpu")
 
 
-def test_the_runner_rejects_bad_options(tiny_models):
+def test_the_runner_rejects_invalid_options(tiny_models):
     with pytest.raises(ValueError, match="`batch_size` is at least 1, got 0"):
         TransformersRunner(tiny_models("gpt_neox"), batch_size=0)
 

@@ -1,4 +1,4 @@
-"""What `as_published` sets, held against the sentences of the papers that state it."""
+"""Settings of `as_published`, compared with the sentences of the papers."""
 
 import re
 import tomllib
@@ -33,7 +33,7 @@ PROTOCOLS = [name.partition("_")[::2] for name in STATED]
 
 
 def published(study, protocol):
-    """Every value that is set, by field, and the whole file."""
+    """Return every value that is set, by field, and the complete file."""
     if study == "mechanism":
         paper = MechanismSettings.paper({})
         return values_of(MechanismSettings, paper["settings"]), paper
@@ -46,16 +46,16 @@ def published(study, protocol):
     return values, paper
 
 
-def is_said(word, value):
-    """Whether a word of a sentence says a value, such as "first" the value first_line."""
+def states(word, value):
+    """Test if a word of a sentence states a value, such as "first" for first_line."""
     if word.replace(".", "").isdigit():
         return float(word) == float(value)
     return re.search(rf"(\b|_){word.lower()}", str(value).lower()) is not None
 
 
 @pytest.mark.parametrize(("study", "protocol"), PROTOCOLS)
-def test_what_is_called_the_papers_is_stated_there(study, protocol):
-    """Every value has a sentence of the paper; a pattern reads the value off it."""
+def test_values_of_as_published_are_stated_in_the_paper(study, protocol):
+    """A pattern extracts each value from a quoted sentence."""
     values, paper = published(study, protocol)
     quoted = STATED["_".join(filter(None, (study, protocol)))]
     if protocol == "api":
@@ -68,7 +68,7 @@ def test_what_is_called_the_papers_is_stated_there(study, protocol):
         if "(" in str(how):
             told = dict.fromkeys(re.findall(how, sentence))
             several = values[name] if isinstance(values[name], tuple) else [values[name]]
-            assert all(is_said(*pair) for pair in zip(told, several, strict=True)), name
+            assert all(states(*pair) for pair in zip(told, several, strict=True)), name
         else:
             assert as_typed(values[name]).partition("@")[0] == as_typed(how), name
     entries = {**paper["settings"], **paper["scoring"], **paper["model"]}
@@ -79,7 +79,7 @@ def test_what_is_called_the_papers_is_stated_there(study, protocol):
 @pytest.mark.parametrize(
     ("study", "protocol"), [one for one in PROTOCOLS if one[0] in STUDIES.names()]
 )
-def test_each_default_that_differs_is_named_with_its_reason(study, protocol, capsys, monkeypatch):
+def test_defaults_that_differ_from_the_paper_have_a_reason(study, protocol, capsys, monkeypatch):
     values, paper = published(study, protocol)
     records = study_records(study)
     fields = {**ModelSettings.model_fields, **records.scoring.model_fields}
@@ -97,7 +97,7 @@ def test_each_default_that_differs_is_named_with_its_reason(study, protocol, cap
     assert all(f"{row.name} {row.default} ({row.paper})" in said for row in named)
 
 
-def test_an_analysis_as_published_reads_the_logit_and_refuses_another_readout():
+def test_mechanism_as_published_reads_the_logit_and_rejects_other_readouts():
     settings = MechanismSettings(as_published=True)
     named = differences(MechanismSettings.paper({}), {"settings": MechanismSettings})
 
@@ -108,11 +108,11 @@ def test_an_analysis_as_published_reads_the_logit_and_refuses_another_readout():
 
 
 @pytest.mark.parametrize("form", ["short", "long"])
-def test_instructions_are_those_of_table_4(form):
+def test_instructions_of_slaq_equal_table_4(form):
     assert published("slaq", "")[0][f"{form}_instruction"] == paper_prompt(f"slaq_{form}")
 
 
-def test_each_question_draws_demonstrations_of_its_own():
+def test_scope_per_question_draws_different_demonstrations():
     rows = load_redirectqa("sample").rows
     pool = DemonstrationPool(rows, scope="per_question")
     questions = [one for one in questions_of(rows) if one.relation == "capital"][:6]
@@ -131,13 +131,13 @@ def test_random_orders_differ_and_are_not_balanced():
 
 
 def replies(model=None):
-    """A judge or a model, which replies by what it is asked."""
+    """Make a judge or model whose reply depends on the prompt."""
     words = {"list of 5 ints": "[1,0,1,1,0]", "Q: Is": "yes"}
     return FakeRunner(lambda prompt: next((words[of] for of in words if of in str(prompt)), "1"))
 
 
 def vectors(names):
-    """Vectors of names, by their lengths."""
+    """Return the lengths of names as vectors."""
     return np.array([[len(name)] for name in names], dtype=np.float32)
 
 
@@ -150,7 +150,7 @@ def vectors(names):
     ],
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, capsys):
+def test_run_as_published_prints_settings_that_differ(study, words, otherwise, tmp_path, capsys):
     asked = ["--source", "sample", "--limit", "4", "--repeat", "0", "--setting", "resamples=50"]
     asked += [*words, "--runner", f"{__name__}:replies", "--out", str(tmp_path)]
     with importable(f"{__name__}:replies"):
@@ -185,12 +185,12 @@ def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, 
         (["linking", "--wording", "same-entity"], "sets --wording category, but same-entity was"),
     ],
 )
-def test_options_beside_it_that_contradict_are_refused(words, message, tmp_path, capsys):
+def test_options_that_contradict_as_published_are_rejected(words, message, tmp_path, capsys):
     assert main(["run", *words, "--as-published", "--out", str(tmp_path / "run")]) == 2
     assert re.search(message, capsys.readouterr().err)
 
 
-def test_other_rows_of_the_published_repository_are_refused():
+def test_as_published_rejects_other_rows_of_the_published_data():
     sample = load_redirectqa("sample")
     data = replace(sample, source=sample.source.model_copy(update={"id": "naist-nlp/RedirectQA"}))
     for protocol, n_rows in (("local", "61,120"), ("japanese", "22,869")):

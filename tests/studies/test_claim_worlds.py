@@ -1,6 +1,6 @@
-"""Each record of a page agrees with the tables, and its direction is what was planted in the world.
+"""Each claim of a page agrees with the tables and with the planted direction.
 
-Page and tables of worlds drawn by a seed are written to files and read back by `tests.claims`.
+Pages and tables of simulations are written to files and read back by `tests.claims`.
 """
 
 import re
@@ -41,7 +41,7 @@ STRENGTHS = {"null": 0.0, "small": 0.3, "large": 2.0, "missing": 3.0, "few": 3.0
 
 
 def world(name, kind, seed=1):
-    """Draw the outcomes of a world."""
+    """Simulate outcomes."""
     _, _, effect, _, size, _ = STUDIES[name]
     make, rng = worlds.STUDIES[name][0], np.random.default_rng(seed)
     if kind == "contradictory":
@@ -73,14 +73,14 @@ def page_of(name, frame, **settings):
 
 
 def records_of(page):
-    """The records of finding and summary."""
+    """Return the claims of finding and summary."""
     parts = [*page.finding.sentence, *page.finding.summary]
     return [part for part in parts if isinstance(part, Claim)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_page_claims_what_was_planted_at_its_level(name, kind, tmp_path):
+def test_claims_of_a_page_have_the_planted_direction_and_its_confidence_level(name, kind, tmp_path):
     made, tables, page = page_of(name, world(name, kind), confidence=0.9)
     write_tables(tables, tmp_path / "tables", runs=made.runs)
     write_page(page, tmp_path / "report.html")
@@ -105,7 +105,7 @@ def test_a_page_claims_what_was_planted_at_its_level(name, kind, tmp_path):
         assert directions
 
 
-def test_the_level_decides_on_filled_markers_and_the_minimum_detectable_difference():
+def test_filled_markers_and_detectable_difference_depend_on_the_confidence_level():
     frame = world("redirectqa", "large")
     certain = {}
     for confidence in (0.9, 1.0 - 1e-9):
@@ -139,7 +139,7 @@ def test_alignment_is_averaged_over_topics_and_consistency_over_pairs():
     assert (claimed.estimate, claimed.n_clusters) == (row["alignment"], row["n_topics"])
 
 
-def test_a_claim_of_a_conditional_rate_has_its_own_denominator():
+def test_claims_of_conditional_rates_have_the_number_of_their_rows():
     frame = world("audit", "large")
     frame.loc[frame.index % 3 == 0, "full_correct"] = False
     _, tables, page = page_of("audit", frame)

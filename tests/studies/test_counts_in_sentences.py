@@ -1,4 +1,4 @@
-"""Sentences on a difference between two groups of rows: the number of rows is that of both."""
+"""Numbers of rows in sentences on a difference between two groups."""
 
 from types import SimpleNamespace
 
@@ -23,7 +23,7 @@ TABLES = {"popularity_shift": [], "popularity_paired": [], "popularity_distribut
         (PopularityAnalysis(), "popularity_accuracy", RARE, "120 instances, 40 subjects"),
     ],
 )
-def test_a_difference_of_two_groups_counts_the_rows_of_both(analysis, table, counts, told):
+def test_sentence_on_two_groups_counts_the_rows_of_both(analysis, table, counts, told):
     rows = {**TABLES, table: [{"model": "m", **ESTIMATE, **counts}]}
     tables = {name: SimpleNamespace(frame=pd.DataFrame(frame)) for name, frame in rows.items()}
 

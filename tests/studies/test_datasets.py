@@ -135,7 +135,7 @@ def test_every_kind_of_source_gives_the_same_rows(tmp_path, name, folder):
     assert len(sc.load_dataset(name, source={"train": rows}, split="train")) == len(expected)
 
 
-def test_rows_and_columns_are_those_of_the_dataset(redirectqa):
+def test_rows_and_columns_equal_those_of_the_dataset(redirectqa):
     dataset = redirectqa.to_dataset()
 
     assert redirectqa[3] == dataset[3]
@@ -150,7 +150,7 @@ def test_hub_id_is_a_name(redirectqa):
     assert loaded.source.digest == redirectqa.source.digest
 
 
-def test_long_query_of_slaq_lists_its_answers_in_the_order_asked():
+def test_long_query_of_slaq_lists_its_answers_in_the_order_of_the_query():
     frame = sc.load_dataset("slaq", source="sample").to_pandas().set_index("id")
 
     long = frame.loc["saturn-e6e970bb/long/0"]
@@ -363,7 +363,7 @@ def test_text_of_a_prompt_does_not_name_a_state_of_the_audit(audit):
 
 
 @pytest.mark.parametrize("name", ["redirectqa", "popqa"])
-def test_a_column_of_another_name_is_read_under_the_name_of_its_field(name):
+def test_a_renamed_column_is_read_under_the_name_of_its_field(name):
     rows = pd.read_json(SAMPLES / name / "test.jsonl", lines=True)
     columns = {"question": "prompt"}
 
@@ -373,7 +373,7 @@ def test_a_column_of_another_name_is_read_under_the_name_of_its_field(name):
     assert renamed.to_pandas()["question"].tolist() == expected.tolist()
 
 
-def test_columns_of_predictions_are_named(redirectqa):
+def test_score_predictions_reads_the_given_columns(redirectqa):
     rows = redirectqa.to_pandas()[["id", "question"]].assign(prediction="x")
     own = rows[["id", "prediction"]].set_axis(["key", "said"], axis=1)
 

@@ -1,7 +1,7 @@
-"""Pages claim nothing of worlds without an effect, and what was planted of worlds with one.
+"""Pages claim no effect in simulations without one, and the planted effect in others.
 
-Each world is an outcomes frame drawn by a seed; its tables are computed and the sentences of the
-page are read. A claim of no effect may be made of one world in twenty.
+Each world is a simulated outcomes frame; its tables are computed and the sentences of the
+page are read. The rate of false claims must not exceed 0.05.
 """
 
 import re
@@ -52,13 +52,13 @@ NO_CLAIM = re.compile(r"not (differ )?significantly|not statistically|cannot be 
 
 
 def claims(text):
-    """The sentences that say that something differs."""
+    """Return the sentences that claim a difference."""
     sentences = re.split(r"(?<=[.:])\s+(?=[A-Z])|(?<=\.)\s+(?=\d)", text)
     return [one for one in sentences if CLAIM.search(one) and not NO_CLAIM.search(one)]
 
 
 def report(study, frame, cluster, *others):
-    """Put frames into a report, as if they had been loaded."""
+    """Make a report of frames without files."""
     runs = [
         memory_run(outcomes, label, manifest=make_manifest(label, study=study.name))
         for label, outcomes in zip(LABELS, (frame, *others), strict=False)
@@ -68,17 +68,17 @@ def report(study, frame, cluster, *others):
 
 
 def overall(made, rates=paired_rates):
-    """The table of all pairs."""
+    """Return the table of all pairs."""
     return _overall(made, rates)
 
 
 def finding(spec, made, tables):
-    """Finding and summary of a page."""
+    """Return finding and summary of a page."""
     return " ".join(sentence_text(paragraph(one)) for one in spec.finding(made, tables))
 
 
 def prose(analysis, made, tables):
-    """What an analysis says before its figures."""
+    """Return the text of an analysis before its figures."""
     first = next(iter(analysis.figures(made, tables)))
     assert isinstance(first, Prose)
     return sentence_text(first.parts)
@@ -93,7 +93,7 @@ def numbered(letter, numbers):
 
 
 def outcomes_of(frame, study, conditions, **columns):
-    """Add the columns of any outcomes to drawn verdicts, and those that all rows share."""
+    """Add the required columns of outcomes to simulated labels."""
     first, second = conditions
     shared = {"study": study, "first_condition": first, "second_condition": second}
     return frame.assign(**{"pair": [str(n) for n in range(len(frame))], **shared, **columns})
@@ -105,7 +105,7 @@ def of_redirects(frame):
 
 
 def slaq_world(rng, *, long=0.0, slot=0.0, momentum=0.0, n_topics=24):
-    """Topics and facts of unlike difficulty, asked in the five turns of an order."""
+    """Topics and facts of different difficulty, in the five rotations of an order."""
     rows = []
     for topic in range(n_topics):
         level = rng.normal(0.3, 0.7) + rng.normal(0.0, 0.7, 5)
@@ -143,7 +143,7 @@ def slaq_text(monkeypatch, frame):
 
 
 def linking_world(rng, *, shift=0.0, n_subjects=60):
-    """A true pair of names and two false ones a subject, whose log-odds go together."""
+    """A true and two false pairs of names per subject, with correlated log-odds."""
     rows = []
     for subject in range(n_subjects):
         habit = rng.normal(0.0, 1.0)
@@ -177,7 +177,7 @@ def linking_text(monkeypatch, frame):
 
 
 def redirect_world(rng, *, loss=0.0, of_linked=0.0, n_facts=80):
-    """Facts under a title and two redirects, some of whose names the model links."""
+    """Facts under a title and two redirects, some of which the model links."""
     rows = []
     for fact in range(n_facts):
         level = rng.normal(0.5, 1.0)
@@ -219,7 +219,7 @@ def consistency_text(monkeypatch, frame):
 
 
 def frequency_world(rng, *, entity=0.0, surface=0.0, n_facts=150):
-    """Facts under a title and two redirects, with how often a corpus holds each name."""
+    """Facts under a title and two redirects, with the frequency of each name."""
     share = rng.dirichlet([2, 0.5, 0.5], n_facts)
     counts = 1 + rng.poisson(np.exp(rng.normal(5, 1.5, (n_facts, 1))) * share)
     totals = counts.sum(axis=1)
@@ -257,7 +257,7 @@ def frequency_text(monkeypatch, world, tmp_path):
     file = tmp_path / "instances.parquet"
     instances.to_parquet(file)
     analysis = FrequencyAnalysis()
-    # What the page says stands on the first tables alone.
+    # The text of the page depends only on the first tables.
     monkeypatch.setattr(frequency, "_variants", lambda *_: None)
     monkeypatch.setattr(frequency, "frequency_curves", lambda *_, **__: pd.DataFrame())
     made = report(RedirectQAStudy(), outcomes, "item")
@@ -266,7 +266,7 @@ def frequency_text(monkeypatch, world, tmp_path):
 
 
 def lexical_world(rng, *, loss=0.0, common=0.0, n=60, tasks=("piqa", "copa", "winogrande")):
-    """Instances of three tasks of unlike difficulty, each more or less popular."""
+    """Instances of three tasks of different difficulty and popularity."""
     frame = pd.DataFrame({"task": task, "number": number} for task in tasks for number in range(n))
     level = rng.normal(0.4, 1.0, len(frame))
     lead = rng.normal(0.0, 1.0, len(frame))
@@ -309,7 +309,7 @@ def popularity_text(monkeypatch, frame):
 
 
 def audit_world(rng, *, store=0.0, n_facts=40):
-    """Facts in two styles, as easily known with retrieval on as off, unless the store helps."""
+    """Facts in two styles, with equal accuracy with and without retrieval by default."""
     rows = []
     for fact in range(n_facts):
         level = rng.normal(-0.5, 1.0)
@@ -345,7 +345,7 @@ def audit_text(monkeypatch, frame):
 
 
 def mechanism_world(rng, *, shift=0.0, n_topics=30):
-    """Similarities of pairs, alike within topics, of either class."""
+    """Similarities of pairs of both classes, correlated within topics."""
     rows = []
     for topic in range(n_topics):
         of_topic = rng.normal(0.5, 0.1)
@@ -376,21 +376,21 @@ STUDIES = {
 """Of each page its worlds, its sentences, and how many of these could claim something."""
 
 
-def said(name, monkeypatch, tmp_path, rng, **effect):
-    """The sentences of a page of one world."""
+def page_text(name, monkeypatch, tmp_path, rng, **effect):
+    """Return the sentences of the page of a simulation."""
     world, text, _ = STUDIES[name]
     more = (tmp_path,) if name == "frequency" else ()
     return text(monkeypatch, world(rng, **effect), *more)
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_world_without_an_effect_is_not_said_to_have_one(name, monkeypatch, tmp_path):
-    texts = [said(name, monkeypatch, tmp_path, np.random.default_rng(seed)) for seed in SEEDS]
+def test_simulations_without_an_effect_claim_one_at_the_nominal_rate(name, monkeypatch, tmp_path):
+    texts = [page_text(name, monkeypatch, tmp_path, np.random.default_rng(seed)) for seed in SEEDS]
 
-    # The p-values of one world are corrected together, so that its claims count as one family.
+    # The p-values of a simulation are corrected together, so that its claims are one family.
     made = [claim for text in texts for claim in claims(text)[: STUDIES[name][2]]]
     n_possible = len(SEEDS) * STUDIES[name][2]
-    # What chance exceeds in one of a thousand tests of 5 %.
+    # The 0.999 quantile of the number of false claims at 5 %.
     assert len(made) <= binom.ppf(0.999, n_possible, 0.05), made
 
 
@@ -427,9 +427,9 @@ DIFFERS = "0.* significantly different"
         ("audit", {"store": -1.5}, r"after deletion is .* lower with retrieval on"),
     ],
 )
-def test_a_planted_effect_is_claimed(name, effect, claim, monkeypatch, tmp_path):
+def test_planted_effects_are_claimed_in_their_direction(name, effect, claim, monkeypatch, tmp_path):
     rng = np.random.default_rng(1)
-    made = claims(said(name, monkeypatch, tmp_path, rng, **effect))
+    made = claims(page_text(name, monkeypatch, tmp_path, rng, **effect))
 
     assert any(re.search(claim, one) for one in made), made
 
@@ -440,11 +440,11 @@ MODELS = {
     "lexical": (LexicalStudy, lexical_world, "context"),
     "audit": (AuditStudy, audit_world, "base_fact"),
 }
-"""Of each study whose pages compare models: itself, its worlds and its clusters."""
+"""Study, simulation and cluster of each study whose pages compare models."""
 
 
-def said_of_models(name, *worlds):
-    """What stands first on a page of several models."""
+def finding_of_models(name, *worlds):
+    """Return the finding of a page of several models."""
     study, _, cluster = MODELS[name]
     first, *others = worlds
     made = report(study(), first, cluster, *others)
@@ -462,11 +462,11 @@ def said_of_models(name, *worlds):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_models_alike_are_not_said_to_differ(name):
+def test_equal_models_are_claimed_to_differ_at_the_nominal_rate(name):
     _, world, _ = MODELS[name]
     texts = [
-        # Facts of one kind, answered by equal chances.
-        said_of_models(name, *(world(np.random.default_rng([seed, n])) for n in range(2)))
+        # Models with equal probabilities of correct answers.
+        finding_of_models(name, *(world(np.random.default_rng([seed, n])) for n in range(2)))
         for seed in SEEDS
     ]
 
@@ -491,28 +491,28 @@ def test_models_alike_are_not_said_to_differ(name):
         ("audit", {"store": -2.0}, r"with retrieval on is .* higher for m than for other"),
     ],
 )
-def test_a_model_with_a_planted_effect_is_said_to_differ(name, effect, claim):
+def test_a_model_with_a_planted_effect_is_claimed_to_differ(name, effect, claim):
     _, world, _ = MODELS[name]
     worlds = world(np.random.default_rng(1)), world(np.random.default_rng(2), **effect)
 
-    text = said_of_models(name, *worlds)
+    text = finding_of_models(name, *worlds)
 
     assert re.search(claim, text), text
-    # Each pair of lexical is a cluster of its own, which is not counted twice.
+    # Each pair of lexical is a cluster, so that only pairs are counted.
     clusters = "" if name == "lexical" else r", \d+ \w+"
     assert re.search(rf"\(95 % CI .*, p\s.\s[\d.]+; \d+ \w+{clusters}\)\.$", text), text
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_of_three_models_the_ones_that_differ_are_named(name):
-    """The third has an effect, the others none."""
+def test_finding_of_three_models_names_the_ones_that_differ(name):
+    """Only the third model has an effect."""
     _, world, _ = MODELS[name]
     effect = {"redirectqa": {"loss": 6.0}, "slaq": {"long": -2.5}, "lexical": {"loss": 2.5}}
     effect["audit"] = {"store": 2.5}
     worlds = [world(np.random.default_rng(seed)) for seed in (1, 2)]
 
-    alike = said_of_models(name, *worlds, world(np.random.default_rng(3)))
-    differ = said_of_models(name, *worlds, world(np.random.default_rng(3), **effect[name]))
+    alike = finding_of_models(name, *worlds, world(np.random.default_rng(3)))
+    differ = finding_of_models(name, *worlds, world(np.random.default_rng(3), **effect[name]))
 
     assert alike.startswith("3 of the 3 comparisons in ")
     assert "not statistically significant (largest minimum detectable difference " in alike

@@ -1,4 +1,4 @@
-"""Tables in the form of the papers: published numbers come back, planted ones are recomputed."""
+"""Tables in the form of the papers, compared with published and planted numbers."""
 
 import re
 
@@ -310,7 +310,7 @@ def test_figures_of_slaq_average_the_models_and_count_the_slots():
     ]
 
 
-def test_table_2_of_the_japanese_paper_comes_back_from_its_pairs(golden, make_run, tmp_path):
+def test_table_2_of_the_japanese_paper_is_reproduced_from_its_pairs(golden, make_run, tmp_path):
     rows = golden("redirectqa_ja_contingencies")
     verdicts, labels = [], []
     category = {
@@ -357,7 +357,7 @@ def reported(make_run, tmp_path):
     return pd.concat(frames.values(), ignore_index=True), made, tmp_path / "out"
 
 
-def test_consistency_given_the_title_is_that_of_pandas(reported):
+def test_consistency_given_the_title_agrees_with_pandas(reported):
     outcomes, made, folder = reported
     rows = pd.read_csv(folder / "tables" / "consistency.csv")
     exploded = {

@@ -18,8 +18,8 @@ from surface_consistency.tables.markdown import markdown_text
 from surface_consistency.tables.numbers import sentence_text
 
 
-def drawn(skills, n_items=200, tasks=("qa",), seed=1, texts=True):
-    """Verdicts of models that are right more or less often, on items that are hard or easy."""
+def draw(skills, n_items=200, tasks=("qa",), seed=1, texts=True):
+    """Simulate scores of models with the given skills on items of random difficulty."""
     rng = np.random.default_rng(seed)
     parts = []
     for task in tasks:
@@ -43,7 +43,7 @@ def page_of(frame, **settings):
     return page, tables, [block for section in page.sections for block in section.blocks]
 
 
-def said(frame, columns=None, **settings):
+def text_of(frame, columns=None, **settings):
     compared = compare_results(frame, columns, ComparisonSettings(**settings))
     report = ComparisonReport(compared, next(iter(compared.metrics)))
     return " ".join(map(sentence_text, report.sentences())).replace("\u00a0", " ")
@@ -62,18 +62,18 @@ def said(frame, columns=None, **settings):
         ((0.0, 2.0, -3.0), {"baseline": "a"}, "The accuracy (score) is HIGHER for b than for a"),
     ],
 )
-def test_the_finding_says_what_is_shown_and_no_more(skills, settings, finding):
-    text = said(drawn(dict(zip("abc", skills, strict=False))), **settings)
+def test_first_sentence_of_the_report_states_the_statistical_conclusion(skills, settings, finding):
+    text = text_of(draw(dict(zip("abc", skills, strict=False))), **settings)
     text = re.sub(r"[\d.]+ points (lower|higher)", lambda one: one[1].upper(), text)
     assert text.startswith(finding)
 
 
-def test_too_few_clusters_are_said_in_the_finding():
-    frame = drawn({"a": 0.0, "b": -2.0})
+def test_finding_reports_too_few_clusters_for_inference():
+    frame = draw({"a": 0.0, "b": -2.0})
     frame["passage"] = frame["item"] % 3
 
     with pytest.warns(UserWarning, match="no difference is defined"):
-        text = said(frame, ResultColumns(cluster=("passage",)))
+        text = text_of(frame, ResultColumns(cluster=("passage",)))
     assert text.startswith(
         "A difference in accuracy (score) between a and b cannot be inferred: 200 items in 3 "
         "clusters are too few ("
@@ -81,25 +81,25 @@ def test_too_few_clusters_are_said_in_the_finding():
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_ranks_of_too_few_clusters_are_not_equal_but_not_inferred():
-    frame = drawn({"a": 0.0, "b": -2.0, "c": 3.0})
-    text = said(frame.assign(passage=frame["item"] % 3), ResultColumns(cluster=("passage",)))
+def test_finding_of_three_models_reports_too_few_clusters_for_inference():
+    frame = draw({"a": 0.0, "b": -2.0, "c": 3.0})
+    text = text_of(frame.assign(passage=frame["item"] % 3), ResultColumns(cluster=("passage",)))
 
     what = "A difference in accuracy (score) between any two of the 3 models"
     assert text.startswith(f"{what} cannot be inferred: 200 items in 3 clusters are too few (")
 
 
-def test_an_equivalence_names_a_difference_that_is_significant_within_the_margin():
+def test_equivalence_reports_a_significant_difference_within_the_margin():
     scores = [("a", n, 1.0) for n in range(900)] + [("b", n, n % 50 > 0) for n in range(900)]
-    text = said(pd.DataFrame(scores, columns=["model", "item", "score"]), margin=0.05)
+    text = text_of(pd.DataFrame(scores, columns=["model", "item", "score"]), margin=0.05)
 
     assert "The accuracy (score) is equivalent for a and b within ±5.0 points" in text
     assert "The difference is statistically significant, although within the margin." in text
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_a_task_of_which_nothing_is_inferred_is_not_one_without_significance():
-    frame = drawn({"a": 2.0, "b": -5.0}, n_items=40, tasks=("qa", "few"))
+def test_a_task_with_too_few_items_is_not_reported_as_unlike_overall():
+    frame = draw({"a": 2.0, "b": -5.0}, n_items=40, tasks=("qa", "few"))
     frame = frame[(frame["task"] == "qa") | (frame["item"] < 3)]
     gained = (frame["model"] == "b") | (frame["item"] > 0)
     frame["score"] = frame["score"].where(frame["task"] == "qa", gained.astype(float))
@@ -110,9 +110,9 @@ def test_a_task_of_which_nothing_is_inferred_is_not_one_without_significance():
     assert "the difference has the other sign, but not" not in sentence_text(report.summary())
 
 
-def test_few_clusters_stand_below_the_finding():
+def test_note_below_the_finding_reports_few_clusters():
     def texts(n_clusters, column):
-        frame = drawn(TWO, n_items=60)
+        frame = draw(TWO, n_items=60)
         frame["passage"] = frame["item"] % n_clusters
         compared = compare_results(frame, ResultColumns(cluster=(column,)))
         return result_of(compared).note
@@ -124,41 +124,41 @@ def test_few_clusters_stand_below_the_finding():
     ) in texts(5, "passage")
     for column in ("passage", "item"):
         assert "is based on only" not in texts(20, column)
-    few = result_of(compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))).note
+    few = result_of(compare_results(draw({"a": 0.0, "b": -1.0}, n_items=12))).note
     assert "(items, assumed to be independent), so that intervals are wide." in few
 
 
-def test_a_rule_judges_and_is_no_benchmark():
-    frame = drawn(TWO).drop(columns="score")
+def test_scores_by_a_rule_are_named_after_the_rule_and_its_region():
+    frame = draw(TWO).drop(columns="score")
     frame["prediction"] = np.where(frame["model"] == "a", "it", "none")
 
-    text = said(frame, rule="popqa")
+    text = text_of(frame, rule="popqa")
 
     assert re.match(r"The accuracy \(popqa\) is [\d.]+ points lower for b than for a \(", text)
     notes = compare_results(frame, settings=ComparisonSettings(rule="popqa")).notes
     assert notes == ("popqa scores the first line of each answer (`region`)",)
 
 
-def test_more_than_five_percent_missing_stands_in_the_finding():
-    frame = drawn({"a": 0.0, "b": -2.0})
+def test_finding_reports_excluded_items_above_five_percent():
+    frame = draw({"a": 0.0, "b": -2.0})
     some = frame[(frame["model"] == "a") | (frame["item"] % 4 > 0)]
 
-    assert "50 of 200 items lack a score of at least one model and are excluded." in said(some)
-    assert "excluded" not in said(frame)
+    assert "50 of 200 items lack a score of at least one model and are excluded." in text_of(some)
+    assert "excluded" not in text_of(frame)
 
 
-def test_tasks_against_the_whole_are_named_where_that_is_shown():
+def test_report_names_tasks_whose_significant_difference_is_opposite_to_overall():
     most, other = {"a": 0.0, "b": -3.0}, {"a": -1.0, "b": 2.0}
-    frame = pd.concat([drawn(most, 400, ("x", "y")), drawn(other, 100, ("z",), seed=2)])
+    frame = pd.concat([draw(most, 400, ("x", "y")), draw(other, 100, ("z",), seed=2)])
 
-    text = said(frame)
+    text = text_of(frame)
 
     assert "Differences are means of 3 tasks with equal weights." in text
     assert re.search(r"in task z, unlike overall, is [\d.]+ points higher for b", text)
 
 
 def test_text_json_and_markdown_report_the_same_numbers(tmp_path, capsys):
-    frame = drawn(TWO)
+    frame = draw(TWO)
     frame.to_json(tmp_path / "answers.jsonl", orient="records", lines=True)
     compared = compare_results(frame)
     row = compared.metrics["score"].differences.iloc[0]
@@ -177,8 +177,8 @@ def test_text_json_and_markdown_report_the_same_numbers(tmp_path, capsys):
     assert f"{n_lost - 20:,} more; use --out to write all" in markdown
 
 
-def test_json_has_no_infinity_and_no_nan():
-    frame = drawn({"a": 0.0, "b": -2.0}, 50)
+def test_json_contains_neither_infinity_nor_nan():
+    frame = draw({"a": 0.0, "b": -2.0}, 50)
     frame["score"] *= 7
 
     frame["half"] = frame["item"] % 2
@@ -189,22 +189,22 @@ def test_json_has_no_infinity_and_no_nan():
     assert json.dumps(shown, allow_nan=False)
 
 
-def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
-    page, tables, blocks = page_of(drawn(TWO))
+def test_page_of_two_models_has_a_mosaic_plot_answers_and_tables(tmp_path):
+    page, tables, blocks = page_of(draw(TWO))
     (square,) = (block.squares[0] for block in blocks if isinstance(block, MosaicPlots))
     (answers,) = (block for block in blocks if isinstance(block, Answers))
     row = tables["differences"].iloc[0]
 
     assert [square.both, square.first_only] == [row["both"], row["reference_only"]]
     assert [name for name, _, _ in square.facts] == ["same label", "lost of a correct", "kappa"]
-    few = next(one for one in page_of(drawn(TWO, n_items=4))[2] if isinstance(one, MosaicPlots))
+    few = next(one for one in page_of(draw(TWO, n_items=4))[2] if isinstance(one, MosaicPlots))
     assert [name for name, _, _ in few.squares[0].facts] == ["same label", "kappa"], "intervals"
     assert answers.answers[0].cell in ("first_only", "second_only")
     assert len(tables["changed"]) == row["reference_only"] + row["model_only"]
     (check,) = (one for one in page.checks if one.level == "ok" and "Same" in one.title)
     assert check.title == "Same items"
     assert "(question, references or hash)" in sentence_text(check.text)
-    html = write_comparison(compare_results(drawn(TWO)), tmp_path / "page").read_text("utf-8")
+    html = write_comparison(compare_results(draw(TWO)), tmp_path / "page").read_text("utf-8")
     assert "says </script>" not in html
     assert "@misc{miller2024errorbars" in html
     written = pd.read_csv(tmp_path / "page" / "tables" / "differences.csv")
@@ -212,7 +212,7 @@ def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
 
 
 def test_answers_name_the_form_and_each_model_once():
-    one = drawn(TWO).drop(columns="question")
+    one = draw(TWO).drop(columns="question")
     _, _, blocks = page_of(pd.concat(one.assign(form=form) for form in ("plain", "polite")))
     (answers,) = (block for block in blocks if isinstance(block, Answers))
 
@@ -222,8 +222,8 @@ def test_answers_name_the_form_and_each_model_once():
     assert {one.surfaces for one in answers.answers} == {("", "")}
 
 
-def test_scores_without_answers_list_what_changed_and_have_no_browser():
-    frame = drawn({"a": 0.0, "b": -2.0}, texts=False)
+def test_page_of_scores_without_answers_ends_with_the_changed_items():
+    frame = draw({"a": 0.0, "b": -2.0}, texts=False)
     frame["score"] = frame["score"] * 3 + 1
 
     page, _ = comparison_page(compare_results(frame))
@@ -231,25 +231,25 @@ def test_scores_without_answers_list_what_changed_and_have_no_browser():
     assert [section.anchor for section in page.sections][-1] == "changed"
 
 
-def test_a_page_is_not_written_into_a_run(tmp_path):
+def test_a_page_is_not_written_into_a_run_folder(tmp_path):
     (tmp_path / "prompts.jsonl").touch()
 
     with pytest.raises(DataError, match="contains a run"):
-        write_comparison(compare_results(drawn({"a": 0.0, "b": 0.0})), tmp_path)
+        write_comparison(compare_results(draw({"a": 0.0, "b": 0.0})), tmp_path)
 
 
-def test_sentences_of_models_alike_claim_no_more_than_five_percent():
-    """120 worlds of three models of equal skill: a claim of any difference is an error."""
+def test_reported_differences_of_equal_models_do_not_exceed_the_error_rate():
+    """Three models of equal skill, simulated 120 times: any reported difference is an error."""
     claims = 0
     for seed in range(120):
-        text = said(drawn({"a": 0.0, "b": 0.0, "c": 0.0}, 60, seed=seed, texts=False))
+        text = text_of(draw({"a": 0.0, "b": 0.0, "c": 0.0}, 60, seed=seed, texts=False))
         claims += not text.startswith("No two of the 3 models differ significantly")
 
     assert claims <= 12
 
 
-def test_a_label_of_several_lines_stays_on_one():
-    frame = drawn({"a\nb": 2.0, "<b>|`c": -2.0}, n_items=40)
+def test_model_names_with_line_breaks_and_markup_are_escaped():
+    frame = draw({"a\nb": 2.0, "<b>|`c": -2.0}, n_items=40)
     compared = compare_results(frame)
 
     assert "lower for <b>|`c than for a\\nb (95 % CI" in result_of(compared).sentences[0]
@@ -258,9 +258,9 @@ def test_a_label_of_several_lines_stays_on_one():
     assert "p < 0.001" in shown
 
 
-def test_changed_items_and_answers_are_those_that_all_models_have_a_score_for():
-    """The items of two models add up to their paired table, whatever a third model lacks."""
-    frame = drawn({"a": 0.0, "b": -1.0, "c": -2.0}, 40)
+def test_changed_items_and_answers_exclude_items_without_scores_of_all_models():
+    """The number of changed items of two models equals the discordant cells of their table."""
+    frame = draw({"a": 0.0, "b": -1.0, "c": -2.0}, 40)
     is_first = frame["item"] == 0
     frame.loc[is_first, "score"] = frame["model"].map({"a": 0.5, "b": 1.0})
     _, tables, blocks = page_of(frame, baseline="b")
@@ -272,9 +272,8 @@ def test_changed_items_and_answers_are_those_that_all_models_have_a_score_for():
     assert set(answers.n_pairs.values()) == {39} == set(differences["n"])
 
 
-def test_a_loss_is_no_right_answer():
-    """A score of 1 is not called correct if lower is better."""
-    _, tables, blocks = page_of(drawn({"a": 0.0, "b": -1.0}), lower_is_better=("score",))
+def test_scores_with_lower_is_better_are_not_reported_as_correct_answers():
+    _, tables, blocks = page_of(draw({"a": 0.0, "b": -1.0}), lower_is_better=("score",))
 
     assert not [block for block in blocks if isinstance(block, MosaicPlots | Answers)]
     shown = [column.title for block in blocks for column in getattr(block, "columns", ())]
@@ -283,8 +282,8 @@ def test_a_loss_is_no_right_answer():
     assert len(tables["changed"]) > 0
 
 
-def test_graded_repeats_have_no_flip_rate_and_are_not_called_single():
-    frame = pd.concat(drawn({"a": 0.0, "b": -1.0}, 30).assign(epoch=epoch) for epoch in range(2))
+def test_graded_repeats_are_reported_as_repeats_without_a_flip_rate():
+    frame = pd.concat(draw({"a": 0.0, "b": -1.0}, 30).assign(epoch=epoch) for epoch in range(2))
     page, _, _ = page_of(frame.assign(score=frame["score"] / 2))
 
     titles = [check.title for check in page.checks]
@@ -292,8 +291,8 @@ def test_graded_repeats_have_no_flip_rate_and_are_not_called_single():
     assert "No noise floor" not in titles
 
 
-def test_repeats_with_verdicts_are_on_the_page_and_in_its_tables():
-    frame = pd.concat(drawn({"a": 0.0, "b": -1.0}, 30).assign(epoch=epoch) for epoch in range(2))
+def test_repeats_with_correctness_labels_are_on_the_page_and_in_its_tables():
+    frame = pd.concat(draw({"a": 0.0, "b": -1.0}, 30).assign(epoch=epoch) for epoch in range(2))
     page, tables, _ = page_of(frame)
 
     summary = sentence_text(page.finding.summary)
@@ -305,8 +304,8 @@ def test_repeats_with_verdicts_are_on_the_page_and_in_its_tables():
     assert "No noise floor" not in [check.title for check in page.checks]
 
 
-def test_one_model_has_a_page_of_its_mean_and_those_of_its_tasks():
-    frame = drawn({"a": 0.0}, 40)
+def test_page_of_one_model_reports_its_mean_and_the_mean_per_task():
+    frame = draw({"a": 0.0}, 40)
     tasks = np.where(frame["item"] < 20, "x", "y")
     for labelled, names in ((frame, ["models"]), (frame.assign(task=tasks), ["models", "by_task"])):
         page, tables, blocks = page_of(labelled)

@@ -1,4 +1,4 @@
-"""Two runs compared question by question: planted losses are found where they are."""
+"""Comparison of runs by question: planted losses and gains are counted."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ from tests.made_rows import rows_of
 
 
 class Quantised(FakeRunner):
-    """A runner that says in how many bits it runs, and has forgotten what some names stand for."""
+    """A runner with a quantization setting that does not answer questions on given names."""
 
     def __init__(self, data, bits, forgotten=()):
         answers = {q.question: q.triple.answers[0] for q in data.questions}
@@ -46,7 +46,7 @@ class Quantised(FakeRunner):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Before and after: the second one lost the married names, and the first never knew one."""
+    """Two runs: the second fails on married names, and the first on one misspelled name."""
     home, data = tmp_path_factory.mktemp("runs"), load_redirectqa(rows_of())
     for name, forgotten in (("before", ["Cat Dowy"]), ("after", ["Smith"])):
         make_run(data, home / name, bits=name, forgotten=forgotten)
@@ -54,7 +54,7 @@ def runs(tmp_path_factory):
 
 
 def make_run(data, out, *, bits="x", forgotten=(), rule="popqa", **settings):
-    """Ask and judge; no page is made."""
+    """Run and score without writing a page."""
     chosen = RedirectQASettings(**{"template": "both", "repeat": 4} | settings)
     runner = Quantised(data, bits, forgotten)
     options = {"model": "m", "settings": chosen, "progress": False}
@@ -75,7 +75,7 @@ def side_by_side(read):
     return described.assign(before=before, after=after)
 
 
-def test_what_is_lost_and_gained_is_counted_by_question(runs):
+def test_lost_and_gained_answers_are_counted_by_question(runs):
     """Eight questions on married names are lost, two on a misspelling gained, each once."""
     frame = side_by_side(read(runs / "before", runs / "after"))
 
@@ -84,15 +84,15 @@ def test_what_is_lost_and_gained_is_counted_by_question(runs):
     assert lost["question"].str.contains("Smith").all()
     assert lost["categories"].tolist() == [["Redirects_from_married_names"]] * 8
     assert lost["condition"].tolist() == [["redirect"]] * 8
-    # Titles are in no category; their relation and template they have.
+    # Titles have a relation and a template, but no category.
     titles = frame[frame["condition"].map(tuple) == ("canonical",)]
     assert len(titles) == 8
     assert set(titles["categories"].map(tuple)) == set(titles["types"].map(tuple)) == {()}
     assert set(titles["relation"].map(tuple)) == {("father",), ("sport",)}
 
 
-def test_intervals_take_subjects_whole_as_the_report_does(runs):
-    """The default cluster is the study's first; another may be chosen."""
+def test_runs_are_clustered_by_subject_unless_another_column_is_given(runs):
+    """The default is the first cluster column that the study declares."""
     folders = runs / "before", runs / "after"
     by_subject, by_relation = read(*folders), read(*folders, cluster=("relation",))
 
@@ -105,7 +105,7 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
 
 
 def test_the_accuracy_of_a_run_is_clustered_as_its_study_declares(runs):
-    """One subject has two facts, so that the item of the study would be a finer cluster."""
+    """A subject can have two facts, so that items would be smaller clusters."""
     frame = read_results([runs / "before"]).frame
     expected = accuracy(frame, item="item", score="score", cluster="subject_id").to_frame()
 
@@ -147,7 +147,7 @@ def test_the_page_has_a_table_of_each_condition_and_the_settings_of_the_models(
     assert table.set_index("group").loc["redirect", "lost_of_known"] == 8 / 14
 
 
-def test_a_folder_of_runs_is_read_run_by_run(runs):
+def test_each_run_in_a_folder_of_runs_is_read_as_a_model(runs):
     results = read_results(runs)
 
     assert set(results.frame["model"]) == {"m (before)", "m (after)"}
@@ -173,7 +173,7 @@ def test_a_run_folder_of_another_version_is_rejected(runs, tmp_path, version, to
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_several_runs_are_compared_and_any_of_them_refused(runs, tmp_path):
+def test_comparison_of_several_runs_rejects_a_run_with_different_prompts(runs, tmp_path):
     data = load_redirectqa(rows_of())
     third = make_run(data, tmp_path / "third", bits="4")
     folders = [runs / "before", runs / "after", third]
@@ -187,7 +187,7 @@ def test_several_runs_are_compared_and_any_of_them_refused(runs, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_questions_that_one_run_asked_alone_are_left_out_and_said(runs, tmp_path, capsys):
+def test_questions_of_only_one_run_are_excluded_and_counted(runs, tmp_path, capsys):
     less = make_run(load_redirectqa(rows_of()), tmp_path / "less", limit=3)
 
     assert main(["compare", str(runs / "before"), str(less)]) == 0
@@ -203,7 +203,7 @@ def test_questions_that_one_run_asked_alone_are_left_out_and_said(runs, tmp_path
         ({"rule": "exact"}, r"rule 'popqa' and 'exact'.*consistency score"),
     ],
 )
-def test_runs_with_other_settings_are_rejected(runs, tmp_path, settings, message):
+def test_runs_with_different_settings_are_rejected(runs, tmp_path, settings, message):
     other = make_run(load_redirectqa(rows_of()), tmp_path / "other", **settings)
 
     with pytest.raises(RunError, match=message):
@@ -211,15 +211,15 @@ def test_runs_with_other_settings_are_rejected(runs, tmp_path, settings, message
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_settings_that_change_no_verdict_are_not_a_difference_of_judges(runs, tmp_path):
+def test_runs_whose_scoring_differs_only_in_agreement_checks_are_accepted(runs, tmp_path):
     other = make_run(load_redirectqa(rows_of()), tmp_path / "other")
     score_run(RunFolder(other), scoring=RuleScoring(agreement=True))
 
     assert len(read(runs / "before", other).results.frame)
 
 
-def test_other_accepted_answers_are_rejected(runs, tmp_path):
-    """Data that was corrected in between judges the same answer in two ways."""
+def test_runs_with_different_accepted_answers_are_rejected(runs, tmp_path):
+    """Corrected data can score the same answer differently."""
     rows = [row | {"object_aliases": [*row["object_aliases"], "more"]} for row in rows_of()]
     other = make_run(load_redirectqa(rows), tmp_path / "other")
 
@@ -227,8 +227,8 @@ def test_other_accepted_answers_are_rejected(runs, tmp_path):
         read(runs / "before", other)
 
 
-def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):
-    """The noise floor of the runs is one of their own verdicts, and says nothing of the rule's."""
+def test_page_of_runs_rescored_by_another_rule_omits_the_stored_noise_floor(runs, tmp_path, capsys):
+    """The stored noise floor applies to the stored scores, not to those of the other rule."""
     folders = [str(runs / name) for name in ("before", "after")]
 
     assert main(["compare", *folders, "--rule", "exact", "--out", str(tmp_path / "page")]) == 0
@@ -240,8 +240,8 @@ def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):
     assert "asked again differs from itself" not in capsys.readouterr().out
 
 
-def test_equal_models_are_reported(tmp_path):
-    """If no setting of the models differs, flips may be noise."""
+def test_runs_with_the_same_model_settings_are_reported(tmp_path):
+    """If no model setting differs, flips can be noise."""
     data = load_redirectqa(rows_of())
     one = make_run(data, tmp_path / "one")
     two = make_run(data, tmp_path / "two", forgotten=["Smith"])
@@ -249,7 +249,7 @@ def test_equal_models_are_reported(tmp_path):
     assert any("describe the same model" in note for note in read(one, two).notes)
 
 
-def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
+def test_folders_of_imported_correctness_labels_are_rejected(tmp_path):
     """A folder that `import_verdicts` wrote contains no prompts."""
     rows = {"item": range(4), "pair": range(4), "first_correct": [0, 1] * 2, "second_correct": 1}
     frame = pd.DataFrame(rows)
@@ -259,7 +259,7 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
         read(tmp_path / "page", tmp_path / "page")
 
 
-def test_the_digest_of_verdicts_is_that_of_their_content(tmp_path):
+def test_digest_of_imported_correctness_labels_depends_on_their_content_alone(tmp_path):
     digests = []
     for number, second in enumerate(([1, 1], [1, 1], [1, 0])):
         rows = {"item": [1, 2], "pair": [1, 2], "first_correct": [0, 1], "second_correct": second}
@@ -283,7 +283,7 @@ def test_the_digest_of_verdicts_is_that_of_their_content(tmp_path):
         ),
     ],
 )
-def test_the_command_says_what_it_takes(runs, words, message, capsys):
+def test_invalid_options_for_runs_are_rejected_with_a_message(runs, words, message, capsys):
     given = [word.format(before=runs / "before", after=runs / "after") for word in words]
 
     assert main(["compare", *given]) == 2
@@ -291,7 +291,7 @@ def test_the_command_says_what_it_takes(runs, words, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_one_run_has_its_accuracy_by_group(runs, capsys):
+def test_compare_with_one_run_prints_its_accuracy_by_group(runs, capsys):
     assert main(["compare", str(runs / "before"), "--by", "condition"]) == 0
 
     printed = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A rule, a model and people judge any study, and are held against each other."""
+"""Scoring by rules, LLM judges and human labels, and their agreement."""
 
 import pandas as pd
 import pytest
@@ -20,24 +20,24 @@ from surface_consistency.studies.linking.study import LinkingStudy
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
-SAID = {
+ANSWERS = {
     "Ann Lee": "Robert E. Lee",
     "Cat Dow": "Eli",
     "Fay Gray": "chess\nQ: and",
     "Hal Ives": "boxing",
 }
-RIGHT = {"Robert E. Lee", "Eli", "chess"}
-"""What a reader takes for right; the rule knows neither "Robert E. Lee" nor "Eli"."""
+CORRECT = {"Robert E. Lee", "Eli", "chess"}
+"""Answers that a human accepts; the rule rejects "Robert E. Lee" and "Eli"."""
 
 
 def answer(prompt):
-    """Say what is known of a person, and nothing of misspelled ones."""
-    name = next(name for name in SAID if name in prompt.text.rpartition("Q: ")[2])
-    return "" if f"{name}y" in prompt.text else SAID[name]
+    """Return the answer for a name, or an empty text for a misspelled name."""
+    name = next(name for name in ANSWERS if name in prompt.text.rpartition("Q: ")[2])
+    return "" if f"{name}y" in prompt.text else ANSWERS[name]
 
 
-class Judging(FakeRunner):
-    """Reads the answer that it is shown, and knows whether it is right."""
+class JudgeRunner(FakeRunner):
+    """A judge that accepts the answers in `CORRECT`."""
 
     def __init__(self):
         super().__init__(self.verdict)
@@ -45,26 +45,26 @@ class Judging(FakeRunner):
     @staticmethod
     def verdict(prompt):
         shown = prompt.messages[-1].content
-        return str(int(any(f"Answer: {right}" in shown or right in shown for right in RIGHT)))
+        return str(int(any(f"Answer: {right}" in shown or right in shown for right in CORRECT)))
 
 
 @pytest.fixture
-def judging(monkeypatch):
-    """The model that every judge loads."""
-    model = Judging()
+def llm(monkeypatch):
+    """The runner that every LLM judge loads."""
+    model = JudgeRunner()
     monkeypatch.setattr(settings, "load_runner", lambda name, **options: model)
     return model
 
 
 @pytest.fixture
 def run(data, tmp_path):
-    """A run of RedirectQA, stopped at the newline by nobody."""
+    """A run of RedirectQA without a stop string."""
     settings = RedirectQASettings(shots=0, repeat=4, stop=False)
     study, out = RedirectQAStudy(), tmp_path / "run"
     return run_study(study, data, FakeRunner(answer), out, model="m", settings=settings)
 
 
-def filled(sheet, is_right=lambda row: row["answer"] in RIGHT):
+def label_sheet(sheet, is_right=lambda row: row["answer"] in CORRECT):
     rows = pd.read_csv(sheet, keep_default_na=False)
     rows["correct"] = [int(is_right(row)) for row in rows.to_dict("records")]
     rows.to_csv(sheet, index=False)
@@ -75,8 +75,8 @@ def check(folder, name):
     return pd.read_csv(folder.checks / f"{name}.csv")
 
 
-def test_a_model_judges_redirectqa_and_is_held_against_the_rule(run, judging):
-    """A judge that is started again asks nothing twice."""
+def test_llm_judge_scores_redirectqa_and_is_compared_with_the_rule(run, llm):
+    """A second scoring sends no prompt again."""
     by_rule = score_run(run)
     assert not (run.checks / "judge_against_rule.csv").exists()
 
@@ -85,21 +85,21 @@ def test_a_model_judges_redirectqa_and_is_held_against_the_rule(run, judging):
     assert by_rule["first_correct"].mean() < by_model["first_correct"].mean()
     verdicts = pd.read_parquet(run.verdicts)
     assert set(verdicts["judged_by"]) == {"llm:jay"}
-    # The model is shown what the rule reads: the first line.
+    # The judge receives the region that the rule reads: the first line.
     assert "chess" in set(verdicts["prediction"])
     table = check(run, "judge_against_rule").set_index("condition")
     assert list(table.index) == ["canonical", "redirect", "all"]
     assert table.loc["all", "n"] == len(verdicts)
     assert table.loc["canonical", ["false_positives", "false_negatives"]].tolist() == [2, 0]
     assert "judge_against_rule" in build_page([run.path])[1]
-    n_asked = len(judging.asked)
+    n_asked = len(llm.asked)
     score_run(run, scoring=RuleScoring(judge_model="jay"))
-    assert len(judging.asked) == n_asked > 0
+    assert len(llm.asked) == n_asked > 0
     with pytest.raises(RunError, match=r"its own folder: .*`judge_label`"):
         score_run(run, scoring=RuleScoring(judge_model="jay", judge_max_new_tokens=8))
 
 
-def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
+def test_human_labels_replace_or_correct_the_scores_of_the_rule(run, tmp_path):
     sheet = tmp_path / "sheet.csv"
     score_run(run, scoring=RuleScoring(labelling_sheet=sheet, labelling_sample=100))
     columns = list(pd.read_csv(sheet))
@@ -107,7 +107,7 @@ def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
         *("prompt_id", "question_id", "correct", "condition"),
         *("question", "reference", "answer"),
     ]
-    filled(sheet)
+    label_sheet(sheet)
 
     score_run(run, scoring=RuleScoring(labels=sheet))
 
@@ -117,7 +117,7 @@ def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
     row = corrected.loc["original"]
     assert (row["first_condition"], row["second_condition"]) == ("canonical", "redirect")
     assert row["observed_first_accuracy"] == 0.25
-    # A table of so few pairs that are right and wrong together is cut to the closest possible.
+    # A corrected table with negative cells is cut to the nearest valid table.
     assert row["is_cut"]
     assert 0.25 < row["first_accuracy"] <= 0.75
     assert row["first_accuracy_low"] <= row["first_accuracy"] <= row["first_accuracy_high"]
@@ -130,7 +130,7 @@ def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
     assert not run.repeat_verdicts.exists()
 
 
-def test_labels_of_another_run_are_rejected_and_earlier_scores_are_kept(run, judging, tmp_path):
+def test_labels_of_another_run_are_rejected_and_earlier_scores_are_kept(run, llm, tmp_path):
     score_run(run)
     before = run.verdicts.read_bytes()
     first, labels = run.read_plan()[0].iloc[0], tmp_path / "labels.csv"
@@ -154,8 +154,8 @@ def test_labels_of_another_run_are_rejected_and_earlier_scores_are_kept(run, jud
     assert not (run.checks / "corrected.csv").exists()
 
 
-def test_linking_is_scored_by_llm_judge_and_human_labels(data, judging, monkeypatch, tmp_path):
-    monkeypatch.setattr(judging, "_handler", lambda prompt: "1")
+def test_linking_is_scored_by_llm_judge_and_human_labels(data, llm, monkeypatch, tmp_path):
+    monkeypatch.setattr(llm, "_handler", lambda prompt: "1")
     study, runner = LinkingStudy(), FakeRunner(lambda prompt: "Yes, they are.")
     asked = LinkingSettings(repeat=0, read="generate", neighbours="names")
     folder = run_study(study, data, runner, tmp_path / "run", model="m", settings=asked)
@@ -169,7 +169,7 @@ def test_linking_is_scored_by_llm_judge_and_human_labels(data, judging, monkeypa
     assert not by_rule["first_correct"].all()
     against = check(folder, "judge_against_rule").set_index("condition")
     assert against.loc["all", "accuracy"] == pytest.approx(by_rule["first_correct"].mean())
-    people = LinkingScoring(judge="human", labels=filled(sheet, lambda row: True))
+    people = LinkingScoring(judge="human", labels=label_sheet(sheet, lambda row: True))
     by_people = score_run(folder, study=study, scoring=people)
     assert by_people["first_correct"].dropna().all()
 

@@ -1,4 +1,4 @@
-"""The answers of a pair, beside their verdicts: how often they are the same, and what mars them."""
+"""Agreement of the two answers of a pair, and checks of the answers."""
 
 import dataclasses
 import warnings
@@ -46,16 +46,16 @@ def report_of(*runs):
     return RedirectQAStudy.report.page(report, tables), tables
 
 
-def told(parts):
-    """The words of a sentence, numbers as percent."""
+def text_of(parts):
+    """The text of a sentence with ordinary spaces."""
     return sentence_text(parts).replace("\u00a0", " ")
 
 
 def checks_of(page):
-    return {check.title: told(check.text) for check in page.checks}
+    return {check.title: text_of(check.text) for check in page.checks}
 
 
-def test_same_answers_compares_words_or_uses_a_rule():
+def test_same_answers_compares_normalized_words_or_applies_a_rule():
     first = ["Paris.", "Paris, France", "Rome", "U.S.", None, " "]
     second = ["PARIS", "Paris", "Oslo", "us", "x", " "]
 
@@ -66,7 +66,7 @@ def test_same_answers_compares_words_or_uses_a_rule():
         same_answers(["a"], ["a", "b"])
 
 
-def test_answer_agreement_counts_as_a_loop_does():
+def test_answer_agreement_agrees_with_a_naive_loop():
     rng = np.random.default_rng(0)
     texts = np.array(["Paris", "paris.", "Rome", "in Rome", "", None], dtype=object)
     verdicts, n = np.array([True, False, None]), 400
@@ -95,17 +95,17 @@ def test_answer_agreement_counts_as_a_loop_does():
     assert table["among"].tolist() == ["all", "both wrong"] * 2
 
 
-def test_the_page_leads_with_accuracy_where_hardly_anything_is_right():
-    """100 % consistency of a model that is never right is no finding."""
+def test_finding_reports_accuracy_instead_of_flips_if_accuracy_is_near_zero():
+    """The consistency of a model that is never correct is not informative."""
     page, _ = report_of(run([(False, False)] * 50 + [(True, False)], [("a", "b")] * 51))
 
-    sentence = told(page.finding.sentence)
+    sentence = text_of(page.finding.sentence)
     assert sentence.startswith("The accuracy of m under “title” is 2.0 % (95 % CI ")
     assert "The accuracy of m under “redirect” is 0.0 % (95 % CI " in sentence
     assert "consistency is not informative" in sentence
     assert "flip" not in sentence
     page, _ = report_of(run([(True, False)] * 20 + [(True, True)] * 20, [("a", "b")] * 40))
-    assert told(page.finding.sentence).startswith(
+    assert text_of(page.finding.sentence).startswith(
         "The flip rate of m between “title” and “redirect” is 50.0 % (95 % CI "
     )
 
@@ -119,8 +119,8 @@ def test_empty_answers_are_reported_with_the_remedy():
     assert "20 of 80" in checks_of(page)["Empty answers"]
 
 
-def test_outputs_that_begin_with_a_newline_are_warned_of():
-    """Their first line is empty, the first line of text is not; blank outputs are no such fault."""
+def test_outputs_that_begin_with_a_newline_give_a_warning():
+    """Blank outputs give no warning."""
     targets = pd.DataFrame({"text": ["\nParis"] * 9 + ["Paris"], "references": [["Paris"]] * 10})
 
     with pytest.warns(SurfaceConsistencyWarning, match="9 of 10 outputs begin with a blank line"):
@@ -153,10 +153,10 @@ PARTICLES = ("Words with particles", "서울은 is incorrect for 서울")
         ("boundary on first_line", "in Seoul", []),
     ],
 )
-def test_scripts_are_reported_of_rules_that_do_not_suit_them(judged_by, answer, expected):
+def test_answers_in_scripts_unsupported_by_the_rule_are_reported(judged_by, answer, expected):
     made = run([(True, False)] * 10, [(answer, "x")] * 10, judged_by=judged_by)
 
-    found = {check.title: told(check.text) for check in check_answers(made)}
+    found = {check.title: text_of(check.text) for check in check_answers(made)}
 
     known = {UNSPACED[0], PARTICLES[0]}
     assert known & found.keys() == {title for title, _ in expected}
@@ -166,7 +166,7 @@ def test_scripts_are_reported_of_rules_that_do_not_suit_them(judged_by, answer, 
 
 
 @pytest.mark.parametrize(
-    ("template", "prompt", "read", "answer", "is_told"),
+    ("template", "prompt", "read", "answer", "is_reported"),
     [
         ("2aca2058", '{"text": "Q: x"}', "generate", "a", True),
         (None, '{"text": "Q: x"}', "generate", "a", False),
@@ -178,9 +178,9 @@ def test_scripts_are_reported_of_rules_that_do_not_suit_them(judged_by, answer, 
     ],
 )
 def test_a_chat_template_that_was_not_used_is_reported(
-    tmp_path, template, prompt, read, answer, is_told
+    tmp_path, template, prompt, read, answer, is_reported
 ):
-    """Chat templates matter if a model wrote text that is judged."""
+    """Only scored text that a model generated needs the chat template."""
     if prompt is not None:
         (tmp_path / "prompts.jsonl").write_text(prompt + "\n")
     runner = {"runner": "transformers", "chat_template": template}
@@ -189,7 +189,7 @@ def test_a_chat_template_that_was_not_used_is_reported(
 
     titles = {check.title for check in check_answers(made)}
 
-    assert ("Chat template not used" in titles) is is_told
+    assert ("Chat template not used" in titles) is is_reported
 
 
 def test_a_rule_without_its_library_is_rejected_before_any_prompt(monkeypatch):
@@ -202,7 +202,7 @@ def test_a_rule_without_its_library_is_rejected_before_any_prompt(monkeypatch):
         RuleScoring(rule="segmented")
 
 
-def test_the_page_holds_no_answer_table_without_answers():
+def test_page_of_runs_without_answers_has_no_table_of_answers():
     made = run([(True, True)] * 4, [("a", "a")] * 4)
     bare = dataclasses.replace(
         made, outcomes=made.outcomes.assign(first_prediction=None, second_prediction=None)
@@ -211,7 +211,7 @@ def test_the_page_holds_no_answer_table_without_answers():
     page, tables = report_of(bare)
 
     assert "same_answer" not in tables
-    assert "identical answers" not in told(page.finding.summary)
+    assert "identical answers" not in text_of(page.finding.summary)
 
 
 def test_an_answer_of_several_pairs_counts_once(tmp_path):
@@ -229,23 +229,23 @@ def test_an_answer_of_several_pairs_counts_once(tmp_path):
     n_empty = int(folder.read_answers([""])["text"].eq("").sum())
     assert len(made.outcomes) > made.outcomes["first_surface"].nunique()
 
-    found = {check.title: told(check.text) for check in check_answers(made)}
+    found = {check.title: text_of(check.text) for check in check_answers(made)}
 
     assert (
         f"m: {n_empty} of {len(targets)} answers in the pairs are empty" in found["Empty answers"]
     )
-    doubts = told(paragraph(doubts_of([made])))
+    doubts = text_of(paragraph(doubts_of([made])))
     assert f"{n_empty} of {len(targets)} answers of m are empty" in doubts
 
 
 @pytest.mark.parametrize(
-    ("runner", "is_told"),
+    ("runner", "is_reported"),
     [("fake", True), ("stored", False), ("stored-scores", False), ("verdicts", False)],
 )
-def test_imported_predictions_are_not_told_to_run_prompts_twice(runner, is_told):
+def test_remedy_to_repeat_prompts_is_only_reported_for_runs_of_a_runner(runner, is_reported):
     made = run([(True, False)] * 10, [("a", "b")] * 10, runner={"runner": runner})
 
     text = checks_of(report_of(made)[0])["No noise floor"]
 
-    assert ("`repeat` runs some prompts twice" in text) == is_told
+    assert ("`repeat` runs some prompts twice" in text) == is_reported
     assert text.endswith(".")

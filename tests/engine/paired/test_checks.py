@@ -1,4 +1,4 @@
-"""Doubts about the scores of runs, in the finding of their page."""
+"""Warnings about the scores of runs in the finding of the page."""
 
 import json
 
@@ -23,7 +23,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("answer", "doubt"),
+    ("answer", "warning"),
     [
         (lambda i, right: "nowhere", "All scores of m are 0 (40 answers)"),
         (lambda i, right: right, "All scores are 1 (40 answers)"),
@@ -41,7 +41,7 @@ ROWS = [
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
-def test_doubts_are_in_the_finding_of_scored_predictions(tmp_path, answer, doubt):
+def test_finding_reports_constant_scores_and_unusable_answers(tmp_path, answer, warning):
     rows = [
         {"id": f"{row['item']} | {row['form']}", "prediction": answer(n // 2, row["answers"][0])}
         for n, row in enumerate(ROWS)
@@ -53,5 +53,5 @@ def test_doubts_are_in_the_finding_of_scored_predictions(tmp_path, answer, doubt
 
     finding = report_runs([run.path], tmp_path / "run", study=study).finding
 
-    assert doubt in finding
-    assert doubt or not any(word in finding for word in ("All scores", "empty", "unfinished"))
+    assert warning in finding
+    assert warning or not any(word in finding for word in ("All scores", "empty", "unfinished"))

@@ -1,4 +1,4 @@
-"""What pages claim: directions that an interval and a test show, and no others."""
+"""Pages claim only directions that are statistically significant."""
 
 import re
 import warnings
@@ -19,13 +19,13 @@ SEEDS = 40
 DESIGN = Design(title="Case", conditions=("plain", "capitals"))
 
 
-def world(rates, *, seed, n=200, known=0.5):
-    """Make runs on the same pairs: shares of right answers by model and condition."""
+def simulated_runs(rates, *, seed, n=200, known=0.5):
+    """Make runs on the same pairs from accuracies by model and condition."""
     rng = np.random.default_rng(seed)
     runs = []
     shared = rng.random(n // 2).repeat(2) < known
     for label, chances in rates.items():
-        # Pairs of a fact go together, as do the answers of both models.
+        # Pairs of a fact are correlated, as are the answers of both models.
         sides = [
             np.where(shared, rng.random(n) < 0.9, rng.random(n) < one).tolist() for one in chances
         ]
@@ -51,10 +51,10 @@ def claims(page):
     return CLAIM.findall(" ".join(map(sentence_text, parts)))
 
 
-def test_worlds_without_an_effect_make_hardly_any_claim():
-    """Of four sentences a page that could claim one, one in twenty may, and what chance adds."""
+def test_simulations_without_an_effect_claim_no_more_than_the_error_rate():
+    """Each page has four sentences that claim with probability 0.05; two SD are added."""
     found = [
-        len(claims(page_of(world({"ada": (0.5, 0.5), "bob": (0.5, 0.5)}, seed=seed))[0]))
+        len(claims(page_of(simulated_runs({"ada": (0.5, 0.5), "bob": (0.5, 0.5)}, seed=seed))[0]))
         for seed in range(SEEDS)
     ]
 
@@ -62,9 +62,9 @@ def test_worlds_without_an_effect_make_hardly_any_claim():
     assert sum(found) <= most + 2 * most**0.5
 
 
-def test_effects_are_claimed_with_their_direction():
+def test_large_effects_are_reported_with_their_direction():
     for seed in range(5):
-        page, _ = page_of(world({"ada": (0.95, 0.05), "bob": (0.95, 0.95)}, seed=seed))
+        page, _ = page_of(simulated_runs({"ada": (0.95, 0.05), "bob": (0.95, 0.95)}, seed=seed))
 
         finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
         assert re.match(
@@ -77,8 +77,8 @@ def test_effects_are_claimed_with_their_direction():
         )
 
 
-def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
-    page, tables = page_of(world({"ada": (0.5, 0.5), "bob": (0.5, 0.5)}, seed=1))
+def test_finding_of_two_models_reports_difference_and_detectable_difference():
+    page, tables = page_of(simulated_runs({"ada": (0.5, 0.5), "bob": (0.5, 0.5)}, seed=1))
 
     row = tables["contrasts"].frame.set_index("rate").loc["flip_rate"]
     finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
@@ -95,8 +95,8 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
 
 @pytest.mark.parametrize(("models", "n_pairs"), [("abcd", 6), ("abcdef", 5)])
 def test_at_most_four_differences_between_models_are_reported_below_the_squares(models, n_pairs):
-    """All pairs of up to four models are in the table, of more models those with the first."""
-    page, tables = page_of(world(dict.fromkeys(models, (0.5, 0.9)), seed=1))
+    """The table has all pairs of up to four models, or the pairs with the first model."""
+    page, tables = page_of(simulated_runs(dict.fromkeys(models, (0.5, 0.9)), seed=1))
 
     assert (tables["contrasts"].frame["rate"] == "flip_rate").sum() == n_pairs
     [squares] = [one.blocks[0] for one in page.sections if one.anchor == "squares"]
@@ -104,8 +104,8 @@ def test_at_most_four_differences_between_models_are_reported_below_the_squares(
 
 
 def test_numbers_without_an_interval_are_not_quoted():
-    """All pairs are of one fact: tables have no interval, and the page quotes no rate."""
-    (run,) = world({"m": (0.5, 0.5)}, seed=3, n=40)
+    """All pairs are of one fact, so that no interval is defined."""
+    (run,) = simulated_runs({"m": (0.5, 0.5)}, seed=3, n=40)
     run.outcomes["item"] = "one"
 
     page, tables = page_of([run])
@@ -124,8 +124,8 @@ def test_numbers_without_an_interval_are_not_quoted():
 
 
 def test_the_page_of_a_toy_model_has_a_warning():
-    (run,) = world({"toy_model": (0.5, 0.5)}, seed=0)
-    (other,) = world({"gpt2": (0.5, 0.5)}, seed=0)
+    (run,) = simulated_runs({"toy_model": (0.5, 0.5)}, seed=0)
+    (other,) = simulated_runs({"gpt2": (0.5, 0.5)}, seed=0)
 
     assert page_of([run])[0].finding.warning.startswith(
         "This page tests the method: a small model was"

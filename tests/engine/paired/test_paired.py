@@ -39,8 +39,8 @@ def panels(n):
     )
 
 
-def computed(runs, *, resamples=50, **options):
-    """A report of runs, and its tables with those of the checks."""
+def compute_report(runs, *, resamples=50, **options):
+    """Return a report of runs and its tables, including those of the checks."""
     report = Report(
         **{"runs": runs, "design": RedirectQAStudy.design} | options,
         settings=ReportSettings(resamples=resamples),
@@ -51,7 +51,7 @@ def computed(runs, *, resamples=50, **options):
 
 
 def study_tables(runs, **options):
-    return {name: table.frame for name, table in computed(runs, **options)[1].items()}
+    return {name: table.frame for name, table in compute_report(runs, **options)[1].items()}
 
 
 @pytest.fixture
@@ -63,15 +63,15 @@ def runs():
     return [study_run(b, "b"), study_run(a, "a")]
 
 
-def test_study_tables_is_complete_where_verdicts_are_missing():
+def test_table_of_runs_without_correctness_labels_has_one_row_with_nan():
     row = study_tables([study_run(make_outcomes([(None, None)] * 3))])["overall"].iloc[0]
 
     assert (row["n"], row["n_missing"]) == (0, 3)
     assert pd.isna(row["consistency"])
 
 
-def test_study_tables_is_one_table_a_check():
-    """Checks of all runs are below each other under the runs' labels; gaps are left out."""
+def test_checks_of_all_runs_are_joined_into_one_table_per_check():
+    """Runs without rows of a check are omitted."""
     outcomes = make_outcomes([(True, False), (True, True)])
     rules = pd.DataFrame({"first_rule": ["popqa"], "second_rule": ["exact"], "n_differ": [3]})
     floor = noise_floor("toy_model", 1, 100)
@@ -96,15 +96,15 @@ def test_study_tables_is_one_table_a_check():
         ({}, "x", r"`cluster` must be one of subject_id, item, relation for .*; got 'x'"),
     ],
 )
-def test_report_rejects_clusters(change, cluster, message, make_run, tmp_path):
+def test_report_rejects_missing_and_unknown_clusters(change, cluster, message, make_run, tmp_path):
     folder = make_run("run", make_outcomes([(True, False)] * 3).assign(**change), make_manifest())
 
     with pytest.raises(ValueError, match=message):
         reporting.report_runs([folder], tmp_path / "out", settings=ReportSettings(cluster=cluster))
 
 
-def test_write_tables_is_read_back_without_options(runs, tmp_path):
-    _, specs = computed(runs, cluster="item")
+def test_written_tables_are_read_by_pandas_without_options(runs, tmp_path):
+    _, specs = compute_report(runs, cluster="item")
     tables = {name: table.frame for name, table in specs.items()}
 
     written = reporting.write_tables(specs, tmp_path / "deep" / "tables", runs=runs)
@@ -112,7 +112,7 @@ def test_write_tables_is_read_back_without_options(runs, tmp_path):
     assert [path.name for path in written] == [*(f"{n}.csv" for n in tables), "SOURCES.txt"]
     for name, table in tables.items():
         back = pd.read_csv(tmp_path / "deep" / "tables" / f"{name}.csv")
-        # A reason that is not needed is an empty cell.
+        # An empty reason is read as NaN.
         reasons = table.filter(["not_inferred"])
         expected = table.assign(**reasons.where(reasons.ne(""), np.nan))
         pd.testing.assert_frame_equal(back, expected, check_dtype=False, rtol=1e-15)
@@ -134,7 +134,7 @@ def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
 def page_of(runs, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        return RedirectQAStudy.report.page(*computed(runs, resamples=200, **options))
+        return RedirectQAStudy.report.page(*compute_report(runs, resamples=200, **options))
 
 
 def titles(page):
@@ -153,16 +153,16 @@ TWELVE = [(True, False)] * 12 + [(True, True)] * 28
         (180, "Not significantly above test-retest noise"),
     ],
 )
-def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(n_flips, title):
-    """12 of 40 flip: more than 2 of 200, and no more than chance allows over 56 of 200."""
+def test_flip_rate_is_above_the_noise_only_if_significantly_higher(n_flips, title):
+    """12 of 40 pairs flip: significantly more than 2 of 200, but not than 56 of 200."""
     run = study_run(make_outcomes(TWELVE), floor=noise_floor("m", n_flips, 200))
 
     known = {"Above test-retest noise", "Not significantly above test-retest noise"}
     assert titles(page_of([run])) & known == {title}
 
 
-def test_a_group_is_held_against_the_noise_on_the_side_of_more_flips():
-    """20 of 40 flip in one relation, 2 of 40 in the other, and 20 of 200 when asked twice."""
+def test_groups_are_compared_with_the_noise_by_a_one_sided_test():
+    """20 and 2 of 40 pairs flip in the relations, and 20 of 200 repeated prompts."""
     cells = [(True, False)] * 20 + [(True, True)] * 20 + [(True, False)] * 2 + [(True, True)] * 38
     outcomes = make_outcomes(cells).assign(relation=["capital"] * 40 + ["author"] * 40)
     run = study_run(outcomes, floor=noise_floor("m", 20, 200))
@@ -175,10 +175,10 @@ def test_a_group_is_held_against_the_noise_on_the_side_of_more_flips():
 
 
 BY_KIND = RedirectQAStudy.design.model_copy(update={"stratum": "kind", "facet": None})
-"""A design whose floor has strata and whose tables have no facets."""
+"""A design with a noise floor per stratum and tables without facets."""
 
 
-def test_the_largest_floor_of_all_strata_counts_and_all_are_told():
+def test_flip_rate_is_compared_with_the_largest_floor_of_all_strata():
     floors = [noise_floor("m", n, 200).assign(kind=kind) for n, kind in ((0, "a"), (60, "b"))]
     run = study_run(make_outcomes(TWELVE), floor=pd.concat(floors))
 
@@ -187,7 +187,7 @@ def test_the_largest_floor_of_all_strata_counts_and_all_are_told():
     assert "Not significantly above test-retest noise" in titles(page)
     blocks = [block for section in page.sections for block in section.blocks]
     charts = [b for b in blocks if isinstance(b, ForestPlot) and b.name.startswith("flips-")]
-    # Groups stand at the margin, each with a mark.
+    # Each group has one row with one marker.
     rows = [row for chart in charts for row in chart.rows]
     assert {(level, len(dots)) for _, level, dots in rows} == {(0, 1)}
     parts = page.finding.summary
@@ -197,8 +197,8 @@ def test_the_largest_floor_of_all_strata_counts_and_all_are_told():
     assert ", b)." in told
 
 
-def test_the_finding_names_the_panel_that_it_is_of():
-    """Of several wordings, which are never pooled, the first one alone makes the sentence."""
+def test_finding_of_several_templates_names_its_template():
+    """Templates are never pooled; the sentence is about the first one."""
     outcomes = panels(80)
     runs = study_run(outcomes), study_run(outcomes[outcomes["template"] == "original"])
 
@@ -209,8 +209,8 @@ def test_the_finding_names_the_panel_that_it_is_of():
 
 
 @pytest.mark.parametrize("label", ["500", "0500", "1e3", "nan"])
-def test_a_label_of_digits_is_a_label(make_run, label):
-    """As of a checkpoint in a folder named 500."""
+def test_labels_that_look_like_numbers_are_read_as_text(make_run, label):
+    """Such as a checkpoint in a folder named 500."""
     outcomes = make_outcomes([(True, False), (True, True)], model=label)
     checks = {"noise_floor": noise_floor(label, 1, 10)}
     folder = make_run("run", outcomes, make_manifest(label), checks=checks)
@@ -222,7 +222,7 @@ def test_a_label_of_digits_is_a_label(make_run, label):
     assert "test-retest flip rate of identical prompts" in sentence_text(page.finding.summary)
 
 
-def test_subjects_are_resampled_where_all_are_known(make_run):
+def test_clusters_are_subjects_if_all_are_known_and_items_otherwise(make_run):
     outcomes = make_outcomes([(True, False), (True, True)] * 10)
     known = make_run("known", outcomes, make_manifest())
     unknown = make_run("unknown", outcomes.assign(subject_id=None), make_manifest())
@@ -235,7 +235,7 @@ def test_subjects_are_resampled_where_all_are_known(make_run):
     assert outcomes["subject_id"].nunique() != outcomes["item"].nunique()
 
 
-def test_relations_as_clusters_leave_the_table_by_relation_its_intervals():
+def test_table_by_relation_has_intervals_if_relations_are_the_clusters():
     outcomes = random_outcomes(200, seed=9, model="m")
 
     tables = study_tables([study_run(outcomes)], cluster="relation")
@@ -244,7 +244,7 @@ def test_relations_as_clusters_leave_the_table_by_relation_its_intervals():
     assert tables["by_relation"]["flip_rate_low"].notna().any()
 
 
-def test_power_is_that_of_the_interval_and_none_without_one():
+def test_detectable_difference_follows_from_the_interval_and_is_nan_without_one():
     bounds = {"low": [np.nan, -0.7, -0.07, -0.99], "high": [np.nan, 0.7, 0.07, -0.01]}
     table = pd.DataFrame({f"accuracy_difference_{end}": row for end, row in bounds.items()})
 
@@ -260,7 +260,7 @@ def test_power_is_that_of_the_interval_and_none_without_one():
     assert "too few" not in detectable_note(table.iloc[[2, 3]])
 
 
-def test_limits_are_told_of_every_panel():
+def test_checks_are_reported_for_each_template():
     checks = page_of([study_run(panels(15))]).checks
 
     for title in ("Few clusters", "No noise floor"):
@@ -268,7 +268,7 @@ def test_limits_are_told_of_every_panel():
         assert ["original" in told[0], "paraphrase" in told[1], len(told)] == [True, True, 2]
 
 
-def test_no_number_without_an_interval_stands_below_a_picture():
+def test_statistics_without_an_interval_or_p_value_are_omitted_below_plots():
     facts = [
         ("same label", Value(value=0.5, low=0.4, high=0.6), ""),
         ("kappa", Value(value=0.2, kind="number"), ""),

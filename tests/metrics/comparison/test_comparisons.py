@@ -27,7 +27,7 @@ def long(scores, **columns):
     )
 
 
-def drawn(seed, n_items=60, models="abc", size=1):
+def simulate(seed, n_items=60, models="abc", size=1):
     rng = np.random.default_rng(seed)
     hard = rng.random(n_items // size).repeat(size)
     scores = {m: (rng.random(n_items) < 0.3 + 0.5 * hard).astype(float) for m in models}
@@ -35,7 +35,7 @@ def drawn(seed, n_items=60, models="abc", size=1):
 
 
 def test_difference_of_correctness_labels_equals_that_of_the_paired_table():
-    frame = drawn(1, models="ab", size=3)
+    frame = simulate(1, models="ab", size=3)
     row = compare_models(frame, cluster="passage").differences.iloc[0]
     wide = frame.pivot(index=["item", "passage"], columns="model", values="score").reset_index()
     table = paired_by(wide, first="a", second="b", cluster="passage").iloc[0]
@@ -203,7 +203,7 @@ def test_tasks_have_equal_weights_and_items_do_in_the_pooled_difference():
 
 
 @pytest.mark.parametrize(("sizes", "worth"), [([40] + [2] * 30, 100**2 / 1720), ([3] * 12, 12)])
-def test_effective_number_of_clusters_is_that_of_kish(sizes, worth):
+def test_effective_number_of_clusters_agrees_with_kish(sizes, worth):
     scores = np.random.default_rng(1).random((2, sum(sizes))) < 0.5
     frame = long(dict(zip("ab", scores, strict=True)))
     frame["group"] = [*np.repeat(np.arange(len(sizes)), sizes)] * 2
@@ -221,7 +221,7 @@ def test_items_without_a_score_of_all_models_are_excluded_and_counted():
     pd.testing.assert_frame_equal(result.differences, expected.differences)
     assert result.groups.empty
     assert (result.n_items, result.n_items_of_any) == (6, 9)
-    frame = drawn(9)
+    frame = simulate(9)
     frame.iloc[3, frame.columns.get_loc("score")] = np.nan
     result = compare_models(frame.drop(index=7))
     assert (result.n_items, result.n_items_of_any) == (58, 59)
@@ -268,7 +268,7 @@ def test_conclusions_follow_margin_direction_and_clusters():
              for m, s in ((0.05, "greater"), (-0.05, "less"))]  # fmt: skip
     assert rows.loc["b", "p_equivalent"] == pytest.approx(max(tails), rel=1e-8)
     assert rows.loc["b", "p_not_worse"] == pytest.approx(tails[0], rel=1e-8)
-    # Worse beyond the margin is a test of its own.
+    # Worse by more than the margin is a separate test.
     frame = long({"a": base, "b": base - 0.3 + rng.normal(0, 0.1, 400)})
     near, far = (
         compare_models(frame, baseline="a", margin=margin).differences.iloc[0]
@@ -276,12 +276,12 @@ def test_conclusions_follow_margin_direction_and_clusters():
     )
     assert near["conclusion"] == far["conclusion"] == "worse"
     assert near["p_worse"] > 0.05 > far["p_worse"]
-    # Of losses the lower is the better; three clusters infer nothing.
+    # Lower is better for losses; three clusters are too few for inference.
     losses = compare_models(frame, higher_is_better=False)
     assert losses.differences["conclusion"].tolist() == ["better"]
     assert losses.models["model"].tolist() == ["b", "a"]
     with pytest.warns(UndefinedMetricWarning, match="no difference is defined"):
-        few = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
+        few = compare_models(simulate(13, 30, "ab", 10), cluster="passage").differences
     assert few["conclusion"].tolist() == ["not inferred"]
     assert few["not_inferred"].tolist() == ["effective number of clusters 3, minimum 4"]
 
@@ -308,8 +308,8 @@ PASSAGES = {"passage": lambda f: (f["model"] == "a") * 7}
 ITEMS = {"item": lambda f: f["item"] + 1000 * (f["model"] == "a")}
 
 
-test_bad_input_is_refused = refusals(
-    lambda columns, options: compare_models(drawn(11).assign(**columns), **options),
+test_invalid_scores_and_options_are_rejected = refusals(
+    lambda columns, options: compare_models(simulate(11).assign(**columns), **options),
     ({"item": 0}, {}, "177 rows repeat a model and item.*average repeats"),
     ({"model": None}, {}, "column 'model' is empty in row 0"),
     ({}, {"baseline": "z"}, "baseline='z' not found"),
@@ -325,7 +325,7 @@ test_bad_input_is_refused = refusals(
 )
 
 
-def test_equality_is_hotelling_s_test_of_contrasts():
+def test_equality_of_models_agrees_with_hotellings_test_of_contrasts():
     rng = np.random.default_rng(14)
     totals = rng.normal(0, 1, (30, 4)) + np.array([0, 0, 0.4, 0.8])
     contrasts = totals[:, 1:] - totals[:, :1]
@@ -343,7 +343,7 @@ def test_equality_is_hotelling_s_test_of_contrasts():
     assert result["p_value"] == pytest.approx(f.sf(statistic, 3, 27))
 
 
-def test_equality_of_exchangeable_models_is_cochran_s_q():
+def test_equality_of_exchangeable_models_equals_cochrans_q():
     contingency_tables = pytest.importorskip("statsmodels.stats.contingency_tables")
     right = np.random.default_rng(17).random((60, 4)) < 0.5
     expected = contingency_tables.cochrans_q(right)
@@ -420,7 +420,7 @@ def near_copies(rng, n_items, n_models):
     return copies.astype(float)
 
 
-def test_degrees_of_freedom_of_q_are_those_of_huynh_and_feldt():
+def test_degrees_of_freedom_of_q_agree_with_huynh_and_feldt():
     pingouin = pytest.importorskip("pingouin")
     verdicts = near_copies(np.random.default_rng(3), 150, 5)
     result = equality_test(verdicts, is_exchangeable=True)

@@ -45,14 +45,14 @@ def test_component_importance_agrees_with_a_naive_loop(data, scale):
 @pytest.mark.parametrize(
     ("base", "ablated", "options", "expected"),
     [
-        # Removing what does nothing costs nothing; removing all costs all.
+        # Removing a component without effect has importance 0; removing all has importance 1.
         ([8.0], [[8.0, 0.0, -8.0]], {}, [[0.0, 1.0, 2.0]]),
-        # A component whose removal lowers a negative logit matters, where eq. 6 says it harms.
+        # A component whose removal lowers a negative logit is important, unlike in eq. 6.
         ([-20.0], [[-25.0, -15.0]], {"negative": "absolute"}, [[0.25, -0.25]]),
         ([-20.0], [[-25.0, -15.0]], {"form": "magnitude"}, [[0.25, 0.25]]),
     ],
 )
-def test_component_importance_of_examples(base, ablated, options, expected):
+def test_component_importance_equals_examples_computed_by_hand(base, ablated, options, expected):
     assert component_importance(base, ablated, **options).tolist() == expected
 
 

@@ -244,7 +244,7 @@ def test_partial_correlation_agrees_with_pingouin(method, n_controls):
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(8, 60), n_controls=st.integers(0, 4))
 @settings(deadline=None)
-def test_partial_correlation_is_that_of_residuals_and_of_the_matrix(seed, n, n_controls):
+def test_partial_correlation_equals_that_of_residuals_and_of_the_matrix(seed, n, n_controls):
     x, y, controls = sample(seed, n, n_controls)
     matrix = np.corrcoef(np.column_stack([x, y, controls]), rowvar=False)
 
@@ -353,14 +353,14 @@ def test_table_2_follows_from_table_5(data_files):
         result = given_the_other(*plain_r, ENTITY_SURFACE[corpus][row["subset"]], row["partial"])
         assert result == pytest.approx(float(row["partial_r"]), abs=0.002), row
         if row["subset"] == "overall":
-            # Marked p < 0.01 exactly where the p-value of its number of rows says so.
+            # Marked p < 0.01 exactly if the p-value for its number of rows is below.
             df = N_OVERALL[corpus] - 3
             p_value = correlation_interval(float(row["partial_r"]), df=df)[2]
             assert (p_value < 0.01) == (row["significant_p01"] == "1"), row
     assert (len(published), sum(row["subset"] == "overall" for row in published)) == (60, 20)
 
 
-def test_table_6_follows_from_its_own_correlations(data_files):
+def test_table_6_follows_from_its_other_correlations(data_files):
     """All 40 partial correlations of table 6, from its other 40 values."""
     cells = golden_rows(data_files, "redirectqa_table6_low_frequency_control.csv")
     values = {(row["model"], row["subset"], row["statistic"]): float(row["value"]) for row in cells}

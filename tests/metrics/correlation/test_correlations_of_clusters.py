@@ -53,7 +53,7 @@ def row_of(frame, **options):
     counts=st.lists(st.integers(0, 3), min_size=8, max_size=8).filter(lambda c: sum(c) > 3),
 )
 @settings(deadline=None)
-def test_moments_of_a_resample_are_those_of_its_rows(seed, counts):
+def test_moments_of_a_resample_equal_those_of_its_rows(seed, counts):
     """Weighted sums of clusters equal the sums of their repeated rows."""
     rng = np.random.default_rng(seed)
     cluster = np.repeat(np.arange(8), 4)
@@ -78,7 +78,7 @@ def test_moments_of_a_resample_are_those_of_its_rows(seed, counts):
     )
 )
 @settings(deadline=None)
-def test_ranks_of_a_resample_are_those_of_its_rows(values):
+def test_ranks_of_a_resample_equal_those_of_its_rows(values):
     """Cumulative counts give the same average ranks as sorting the repeated rows."""
     table = np.array(values, dtype=float)
     columns, counts = table[:, :3], table[:, 3]

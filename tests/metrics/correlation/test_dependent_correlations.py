@@ -43,9 +43,9 @@ def test_zou_interval_agrees_with_the_published_one_and_reaches_0_at_its_p_value
     assert p_value == pytest.approx(steiger_test(0.396, 0.179, r_kh=0.088, n=66)[1], rel=0.05)
 
 
-def test_claim_of_redirectqa_holds():
+def test_published_comparison_of_redirectqa_is_significant():
     """Pythia-12B, canonical names: entity frequency correlates more with accuracy, p < 0.01."""
-    # Table 5 and appendix B.3 of arXiv 2604.21882; at most 2,112 canonical instances (one a fact).
+    # Table 5 and appendix B.3 of arXiv 2604.21882; at most 2,112 canonical instances, one per fact.
     z, p_value = steiger_test(0.244, 0.197, r_kh=0.8291, n=2112)
     low, _, p_of_zou = zou_interval(0.244, 0.197, r_kh=0.8291, n=2112)
 

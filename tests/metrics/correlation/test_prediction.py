@@ -13,7 +13,7 @@ from tests.refusals import refusals
 metrics = pytest.importorskip("sklearn.metrics")
 
 
-# Lexical Popularity, tables E to J: macro-F1 of the majority baseline, beside the accuracy of OLMo
+# Lexical Popularity, tables E to J: macro-F1 of the majority baseline, next to the accuracy of OLMo
 # 7B in tables 1 and D. All four models are given the same baseline, which is that of OLMo 7B.
 # The last is the accuracy of Pythia 6.9B on LAMBADA (table 1): the paper prints 41.44 for it too.
 BASELINES = [
@@ -184,7 +184,7 @@ def test_fold_of_one_class_has_no_area():
     assert caught[0].filename == __file__
 
 
-def test_missing_library_is_named_with_its_extra(monkeypatch):
+def test_error_of_a_missing_library_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     monkeypatch.setitem(sys.modules, "sklearn.model_selection", None)
     scores, correct = scores_and_verdicts(n=40)

@@ -24,7 +24,7 @@ rows = st.lists(
 
 
 @given(rows, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
-def test_the_area_is_that_of_scikit_learn_and_its_interval_agrees_with_its_test(rows, confidence):
+def test_area_equals_scikit_learn_and_its_interval_agrees_with_its_test(rows, confidence):
     scores, labels, clusters = (list(column) for column in zip(*rows, strict=True))
     found = clustered_auc(scores, labels, clusters, confidence=confidence)
     assert found["auc"] == pytest.approx(metrics.roc_auc_score(labels, scores))
@@ -40,7 +40,7 @@ def test_the_area_is_that_of_scikit_learn_and_its_interval_agrees_with_its_test(
         assert (found["p_value"] < 1 - confidence) == (low > 0.5 or high < 0.5)
 
 
-def test_without_clusters_the_variance_is_that_of_delong():
+def test_variance_without_clusters_equals_that_of_delong():
     rng = np.random.default_rng(3)
     positive, negative = rng.normal(0.8, 1, 60), rng.normal(0, 1, 80)
     # DeLong et al. 1988, by loops.
@@ -56,7 +56,7 @@ def test_without_clusters_the_variance_is_that_of_delong():
     assert spread == pytest.approx(np.sqrt(expected), rel=1e-9)
 
 
-def test_degrees_of_freedom_are_those_of_clusters_with_positives():
+def test_degrees_of_freedom_count_clusters_with_positives():
     """Of 200 clusters 8 have a positive: 195 degrees of freedom would cover only 0.9."""
     rng, covered, rejected, tries = np.random.default_rng(1), 0, 0, 300
     owners = np.repeat(np.arange(200), 3)

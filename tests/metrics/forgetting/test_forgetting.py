@@ -80,7 +80,7 @@ def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, met
 
 def test_rates_agree_with_the_follow_up_where_retrieval_hurts():
     """A later audit of the same kind, in which retrieval hides 127 of 599 known facts."""
-    # halo_cross_state_metrics.csv: n 599, 526 right under FULL; a 25, b 7, c 127; given FULL
+    # halo_cross_state_metrics.csv: n 599, 526 correct under FULL; a 25, b 7, c 127; given FULL
     # L 0.26237, R 0.013308, A and survival 0.060837.
     known, other = (
         verdicts(dict(zip("abcd", cells, strict=True)))
@@ -142,7 +142,7 @@ def test_facts_without_a_label_are_dropped_with_a_warning():
     assert rate == 1 / 3
 
 
-test_rates_reject_bad_verdicts = refusals(
+test_rates_reject_invalid_labels = refusals(
     lambda function, arguments: function(*arguments),
     (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
     (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is not a correctness label"),

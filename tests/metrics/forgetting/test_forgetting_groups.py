@@ -36,7 +36,7 @@ def test_forgetting_by_clusters_by_fact():
         assert found == pytest.approx(cluster_bootstrap(counts, PAIRED_RATES[rate]), abs=0.004)
     assert row["n_clusters"] == frame["item"].nunique()
     assert forgetting_by(frame, cluster=None)["n_clusters"].tolist() == [len(frame)]
-    # Equal verdicts are not taken for rows that repeat.
+    # Equal labels are not counted as repeated rows.
     states = np.random.default_rng(0).random((80, 4)) < 0.5
     names = ["first_correct", "second_correct", "full", "gold_retrieved"]
     states = pd.DataFrame(states, columns=names, dtype="boolean")

@@ -38,7 +38,7 @@ def made_frame(seed, *, survival, floor, n=100):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_square_of_full_and_retrained_models(data_files, model):
+def test_table_and_tests_of_full_and_retrained_models(data_files, model):
     row = unlearning_by(crossed(data_files, f"{model}.full", f"{model}.retain90"), **WHOLE).iloc[0]
 
     assert row[CELLS].tolist() == SQUARES[model]
@@ -123,7 +123,7 @@ def test_least_margin_and_clusters_needed_agree_with_the_tests():
     assert set(decided) == {True, False}
 
 
-def test_clusters_needed_are_those_of_copies():
+def test_clusters_needed_agree_with_copies_of_the_clusters():
     """With fewer copies of these persons the test is inconclusive, with more equivalence holds."""
     frame = made_frame(9, survival=0.22, floor=0.2)
     margin = abs(unlearning_by(frame).iloc[0]["excess"]) + 0.02
@@ -173,7 +173,7 @@ SAME, LEAK, BELOW, OPEN = (0.99, 0.01), (0.001, 0.999), (0.999, 0.8), (0.6, 0.4)
         ({}, "cannot tell", ()),
     ],
 )
-def test_conclusion_from_all_forms(p_values, verdict, unclear):
+def test_conclusion_depends_on_the_tests_of_all_forms(p_values, verdict, unclear):
     result = unlearning_verdict(forms(**p_values))
 
     assert (result["verdict"], result["unclear"]) == (verdict, unclear)
@@ -215,7 +215,7 @@ def test_significant_excess_of_any_measured_form_forbids_forgotten():
         assert unlearning_verdict(leaks, excluded=excluded)["verdict"] == verdict
 
 
-def test_the_level_of_the_conclusion_is_that_of_the_intervals():
+def test_conclusion_uses_the_confidence_level_of_the_intervals():
     frame = made_frame(9, survival=0.22, floor=0.2).assign(form="plain")
     margin = unlearning_by(frame, intervals=Intervals(confidence=0.8)).iloc[0]["least_margin"]
     for level, verdict in ((0.95, "cannot tell"), (0.8, "forgotten")):

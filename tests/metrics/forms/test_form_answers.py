@@ -33,7 +33,7 @@ def test_kappa_agrees_with_statsmodels_for_equal_numbers_of_forms():
     assert kappa == pytest.approx(inter_rater.fleiss_kappa(counted))
 
 
-def test_the_bounds_of_kappa_are_those_of_the_jackknife():
+def test_bounds_of_kappa_equal_the_jackknife():
     answers = np.random.default_rng(2).integers(0, 3, (12, 4))
     frame = long(answers, "answer")
     row = form_answers_by(frame).iloc[0]

@@ -51,7 +51,7 @@ def test_accuracy_of_two_forms_has_the_inference_of_a_paired_table():
     assert row["p_value"] == pytest.approx(paired["p_value"])
 
 
-test_bad_input_is_refused = refusals(
+test_invalid_columns_and_options_are_rejected = refusals(
     lambda frame, change, options: form_contrasts(frame.assign(**change), **options),
     ({}, {"reference": "d"}, "reference must be one of"),
     ({"model": None}, {}, "column 'model' is empty in row 0"),

@@ -39,7 +39,7 @@ def test_cochrans_q_agrees_with_the_published_formula():
     assert row["p_value"] == pytest.approx(stats.chi2.sf(q, 4))
 
 
-def test_the_null_of_the_spread_is_that_of_permuted_forms():
+def test_null_of_the_spread_equals_that_of_permuted_forms():
     rng = np.random.default_rng(2)
     right = rng.random((80, 6)) < rng.random((80, 1))
     permuted = [np.ptp(rng.permuted(right, axis=1).mean(0)) for _ in range(2000)]

@@ -79,7 +79,7 @@ def test_intraclass_correlation_agrees_with_pingouin():
 @settings(deadline=None)
 @given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=30))
 @IGNORED
-def test_two_forms_are_the_paired_table(pairs):
+def test_metrics_of_two_forms_equal_the_paired_table(pairs):
     """Negated labels swap the proportions of facts that are all correct and all incorrect."""
     result, inverse = measured(pairs), measured([[1 - a, 1 - b] for a, b in pairs])
 

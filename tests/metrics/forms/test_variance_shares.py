@@ -68,7 +68,7 @@ def test_simulated_labels_are_divided_like_their_probabilities():
     [(3, {}, []), (1, {}, ["sampling_share"]), (3, {"templates": "item"}, ["form_share"])],
 )
 def test_proportions_add_up_to_one_whatever_is_missing(n_samples, options, undefined):
-    """Without samples, interaction and sampling noise are one; one fact's wordings have no form."""
+    """Without samples, interaction and sampling noise are one term."""
     rng = np.random.default_rng(4)
     _, frame = crossed(rng, n_samples=n_samples)
     row = variance_shares_by(frame[rng.random(len(frame)) < 0.6], **options).iloc[0]
@@ -89,7 +89,7 @@ def test_templates_are_different_forms_in_each_relation():
     assert own["form_share"] > shared["form_share"] + 0.05
 
 
-def test_the_interval_is_that_of_the_jackknife_over_items():
+def test_interval_equals_the_jackknife_over_items():
     _, frame = crossed(np.random.default_rng(7), n_items=12)
     row = variance_shares_by(frame).iloc[0]
 

@@ -112,8 +112,7 @@ def test_every_row_of_a_subset_is_used_or_counted_as_dropped():
     assert (cells.drop(index="redirect_high_frequency", level="subset")["n_below"] == 0).all()
 
 
-def test_models_with_gaps_have_their_own_rows():
-    """A missing accuracy of one model does not change the numbers of the other."""
+def test_missing_accuracies_exclude_rows_of_the_same_model_only():
     frame = instances(5)
     gappy = frame.copy()
     gappy.loc[gappy.index[:9], "small"] = np.nan
@@ -202,7 +201,7 @@ def test_threshold_of_the_high_frequency_subset_is_strict():
     ("change", "message", "defined"),
     [
         ({"small": 1.0}, r"entity \(4, such as small, overall", set()),
-        # What needs both frequencies is NaN where one is constant.
+        # Statistics of both frequencies are NaN if one is constant.
         ({"surface_frequency": 5}, "surface", {"entity"}),
         (
             {"surface_frequency": lambda frame: frame["entity_frequency"]},
@@ -223,7 +222,7 @@ def test_undefined_statistics_are_nan_with_one_warning(change, message, defined)
 
 
 @pytest.mark.parametrize(("n", "defined"), [(2, 0), (3, 3), (4, 5)])
-def test_few_rows_define_few_statistics(n, defined):
+def test_statistics_are_nan_if_rows_are_too_few(n, defined):
     frame = instances(12)
     frame = frame[frame["is_canonical"] & (frame["surface_frequency"] > 0)].iloc[:n]
     frame["small"] = [0.0, 1.0, 0.5, 0.5][:n]
@@ -274,7 +273,7 @@ test_frequency_analysis_rejects_bad_arguments = refusals(
 )
 
 
-def test_others_are_analysed_on_rows_that_have_them():
+def test_frequency_of_others_is_analysed_on_rows_above_zero():
     frame = instances(20)
     frame["others"] = frame["entity_frequency"] - frame["surface_frequency"]
     frame.loc[:50, "others"] = 0
@@ -319,7 +318,7 @@ def test_log1p_keeps_rows_of_zero_and_counts_them():
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
-def test_controls_are_also_controlled_for(method):
+def test_controls_are_added_to_the_partial_correlations(method):
     frame = instances(22)
     frame["pairs"] = np.random.default_rng(0).integers(0, 40, len(frame))
     kept = subset_of(frame, "canonical")
@@ -341,7 +340,7 @@ def test_controls_are_also_controlled_for(method):
         assert found.loc[name, "p_value_independent"] == pytest.approx(expected["p_value"])
 
 
-def test_rows_that_were_read_twice_are_counted_in_a_warning():
+def test_repeated_rows_are_counted_in_a_warning():
     frame = instances(0, n_facts=30)
 
     with pytest.warns(DataWarning, match="60 of 120 rows repeat another"):

@@ -111,7 +111,7 @@ def test_a_judge_not_better_than_chance_gives_nan_and_one_topic_no_interval():
     assert math.isnan(result["alignment_low"])
 
 
-def test_impossible_errors_are_marked():
+def test_rates_that_judge_errors_cannot_produce_are_marked_as_cut():
     """A judge with many false positives cannot label so few answers correct."""
     inventive = judge(100, 0, 40, 60)
 
@@ -121,7 +121,7 @@ def test_impossible_errors_are_marked():
     assert 0 <= result["alignment"] <= 1
 
 
-test_what_defines_no_rate_is_refused = refusals(
+test_invalid_judge_counts_and_error_correlations_are_rejected = refusals(
     lambda counts, call=judge: call(*counts),
     ((0, 0, 1, 1), "sensitivity is unknown"),
     ((1, 1, 0, 0), "specificity is unknown"),
@@ -154,7 +154,7 @@ def test_correlated_errors_are_corrected_if_given():
     assert told["short_accuracy"] == pytest.approx(((short ^ errs).mean() - 0.1) / 0.8)
 
 
-def test_one_side_agrees_with_a_published_example():
+def test_corrected_accuracy_agrees_with_a_published_example():
     # Greiner and Gardner 2000, Preventive Veterinary Medicine 45, and epiR::epi.prev: apparent
     # prevalence 0.04, sensitivity 0.8, specificity 1 -> true prevalence 0.05.
     short, long = np.arange(100).reshape(20, 5) < 4, np.ones((20, 5))

@@ -29,7 +29,7 @@ def test_judge_agreement_agrees_with_scikit_learn():
     assert result["kappa_low"] < result["kappa"] < result["kappa_high"]
 
 
-def test_the_judge_of_slaq_is_within_its_interval():
+def test_accuracy_interval_of_the_judge_of_slaq_agrees_with_r():
     # SLAQ, appendix A.2: 92 % of 250 short facts, so 230 of 250.
     human = [1] * 125 + [0] * 125
     judge = [1] * 115 + [0] * 10 + [0] * 115 + [1] * 10

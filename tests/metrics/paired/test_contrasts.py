@@ -24,7 +24,7 @@ cells = npst.arrays(
 ).filter(lambda counts: (counts.sum(axis=1) > 0).sum() >= 3)
 
 
-def drawn(rng, n_clusters, mean, correlation, extra):
+def simulate(rng, n_clusters, mean, correlation, extra):
     """Flips of clusters whose own rates spread around a mean: a beta-binomial of each."""
     spread = (1 - correlation) / correlation
     own = rng.beta(mean * spread, (1 - mean) * spread, n_clusters)
@@ -104,7 +104,7 @@ def test_contrast_of_disjoint_groups_of_single_pairs_agrees_with_newcombe():
 def test_p_values_agree_with_intervals(rate):
     """At the level 1 - p the interval ends at 0, and at 1 - 2 p of equivalence at the margin."""
     rng = np.random.default_rng(6)
-    own, a = drawn(rng, 40, 0.3, 0.3, 4)
+    own, a = simulate(rng, 40, 0.3, 0.3, 4)
     a, b = a + rng.integers(0, 3, a.shape), flips_of(rng, own, np.full(40, 5))
     options = {"rate": kappa_of_counts if rate == "kappa" else rate}
     options["margin"] = margin = abs(contrast(a, b, **options)["difference"]) + 0.08
@@ -142,10 +142,10 @@ def test_contrast_keeps_its_level(kind):
     """Without a difference p is at most 0.05 in at most one of twenty data sets."""
     rejected, rng = 0, np.random.default_rng(20)
     for _ in range(250):
-        own, a = drawn(rng, 20, 0.3, 0.3, 4)
+        own, a = simulate(rng, 20, 0.3, 0.3, 4)
         b = flips_of(rng, own, 1 + rng.poisson(2, 20))
         if kind == "apart":
-            b, none = drawn(rng, 20, 0.3, 0.3, 2)[1], np.zeros_like(a)
+            b, none = simulate(rng, 20, 0.3, 0.3, 2)[1], np.zeros_like(a)
             a, b = np.vstack([a, none]), np.vstack([none, b])
         elif kind == "few":
             a[5:] = 0
@@ -224,7 +224,7 @@ def test_models_are_compared_on_the_pairs_that_both_answered(frame):
     assert not row["few_clusters"]
 
 
-def test_another_model_changes_no_row(frame):
+def test_comparisons_do_not_depend_on_other_models(frame):
     """Neither a third model nor the order of the rows changes a comparison of two others."""
     other = frame[frame["model"] == "small"].assign(model="other").iloc[:9]
     many = pd.concat([other, frame.iloc[::-1]], ignore_index=True)

@@ -140,7 +140,7 @@ def thyroids():
 
 
 # Statistics that Durkalski et al. 2003 report, to the digits they print; the test suite of
-# clust.bin.pair 0.1.2 holds the same. The plain statistic shows that the data are theirs.
+# clust.bin.pair 0.1.2 contains the same. The plain statistic shows that the data are theirs.
 @pytest.mark.parametrize(
     ("counts", "obuchowski", "durkalski", "digits", "plain"),
     [(psychiatry(), 7.19, 7.542, 3, 11.8451), (thyroids(), 2.86, 2.32, 2, 4.5)],
@@ -200,7 +200,7 @@ def test_one_pair_per_cluster_gives_the_unclustered_test(cells):
     assert obuchowski[0] == pytest.approx(share * plain[0], rel=1e-12)
 
 
-def test_clusters_without_flips_without_pairs_and_alone():
+def test_clustered_mcnemar_with_empty_clusters_and_one_cluster():
     counts = [[0, 2, 0, 1], [0, 0, 0, 0], [1, 1, 1, 0], [0, 1, 0, 0]]
 
     assert clustered_mcnemar([[2, 0, 0, 1], [0, 1, 1, 0]]) == (0.0, 1.0)

@@ -157,7 +157,7 @@ def test_groups_agree_with_a_loop_over_labels(rows):
 
 @settings(deadline=None)
 @given(b=st.integers(0, 20), c=st.integers(0, 20), same=st.integers(1, 20))
-def test_exact_test_has_its_own_interval(b, c, same):
+def test_exact_test_has_the_clopper_pearson_interval(b, c, same):
     """Clopper and Pearson's of the flips, which excludes 0 exactly if the test rejects."""
     first, second = [1] * b + [0] * c + [1] * same, [0] * b + [1] * c + [1] * same
     with warnings.catch_warnings():
@@ -222,13 +222,13 @@ def test_custom_rates_are_in_the_given_order(frame):
     assert row["kappa"] == kappa_of_counts(table.counts)
     assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
     assert row[names[3:]].tolist() == alone[names[3:]].tolist()
-    # Beside resampled intervals there is no test without a name.
+    # Resampled intervals have no test unless one is named.
     assert math.isnan(alone["p_value"])
     assert 0 <= paired_by(frame, intervals=drawn, test="exact")["p_value"].iloc[0] <= 1
 
 
 @pytest.mark.parametrize("test", [*FORMS, "obuchowski", "durkalski", "auto", "independent"])
-def test_the_test_of_a_group_is_that_of_its_counts(frame, test):
+def test_test_of_a_group_equals_that_of_its_counts(frame, test):
     rows = paired_by(frame, by="template", test=test)
 
     for (_, part), row in zip(frame.groupby("template"), rows.to_dict("records"), strict=True):
@@ -245,7 +245,7 @@ def test_the_test_of_a_group_is_that_of_its_counts(frame, test):
             expected = mcnemar(paired_table(*verdicts), method=form)
         assert (row["statistic"], row["p_value"]) == pytest.approx(expected)
         assert row["test"] == form
-        # Only the t and the exact test have an interval of their own.
+        # Only the t and the exact test have an interval.
         assert math.isnan(row["accuracy_difference_low"]) == (form not in ("t", "exact"))
 
 
@@ -285,15 +285,16 @@ def test_rows_without_an_identifier_may_repeat():
     verdicts = rows[["item", "first_correct", "second_correct"]].assign(item=1)
     other = rows.assign(prompt="the same", item=1, second_correct=~rows["second_correct"])
 
-    paired_by(pd.concat([verdicts, verdicts]), cluster=None)
+    assert paired_by(pd.concat([verdicts, verdicts]), cluster=None)["n"].item() == 2 * len(rows)
     paired_by(pd.concat([rows, rows]).assign(prompt="the same", categories="a"), by="prompt")
     paired_by(pd.concat([rows.assign(prompt="the same", item=1), other]), cluster=None)
     paired_by(rows.assign(pair=rows["prompt"]), pair="pair")
-    # Rows are distinguished by all columns together, also where two hold the same values.
+    # Rows are identified by all columns together.
     number = np.arange(2_000)
     names = {"item": number, "pair": np.where(number < 100, number, number + 10_000)}
     rows = few(number >= 100, number % 3 > 3, **names)
-    paired_by(pd.concat([rows.assign(model="a"), rows.assign(model="b")]), by="model")
+    models = pd.concat([rows.assign(model="a"), rows.assign(model="b")])
+    assert paired_by(models, by="model")["n"].tolist() == [2_000, 2_000]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +328,7 @@ def test_labels_of_every_type_are_read_and_sorted(values, labels, sizes):
 
 
 # Pairs labelled "none" and pairs without a label would run into one group.
-test_empty_cells_besides_their_name_are_refused = refusals(
+test_empty_cells_next_to_the_label_none_are_rejected = refusals(
     lambda labels: paired_by(few([1] * 4, [0, 1, 0, 1], label=labels), by="label", cluster=None),
     *(
         (labels, "column 'label' has empty cells and also the label 'none'")
@@ -433,7 +434,7 @@ def test_auto_keeps_its_level_if_facts_repeat():
     assert rejected["independent"] > 40
 
 
-def test_conditional_rates_have_their_own_denominators_and_the_effective_number_of_clusters():
+def test_conditional_rates_have_separate_denominators_and_effective_clusters():
     first = [1, 1, 0, 1, 1, 0, 1, 0, 1]
     frame = pd.DataFrame({"item": [0, 0, *range(7)], "first_correct": first, "second_correct": 1})
     row = paired_by(frame).iloc[0]

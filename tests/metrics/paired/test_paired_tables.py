@@ -52,7 +52,7 @@ def test_flip_rate_agrees_with_the_japanese_paper_table_1(data_files):
     tables = japanese_tables(data_files)
     table = tables["popqa_redirect", "all"]
 
-    # Section 3.2: 7,929 pairs, verdicts differ in 20.3 %. Table 2 has the other six rows.
+    # Section 3.2: 7,929 pairs, labels differ in 20.3 %. Table 2 has the other six rows.
     assert len(tables) == 7
     assert table.n == 7929
     assert 100 * table.flip_rate == pytest.approx(20.3, abs=0.05)
@@ -200,7 +200,7 @@ def test_missing_labels_are_dropped_pairwise():
 ONES = [1, 1, 1]
 
 
-test_paired_table_rejects_bad_verdicts = refusals(
+test_paired_table_rejects_invalid_labels = refusals(
     lambda first, second=ONES, missing="raise", call=paired_table: call(
         first, second, missing=missing
     ),

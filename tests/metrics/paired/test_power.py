@@ -73,7 +73,7 @@ def test_design_effect_divides_the_pairs():
 @pytest.mark.parametrize(
     ("n", "options"), [(0, {}), (1, {}), (5, {}), (3, {"discordant_rate": 1.0, "power": 0.9})]
 )
-def test_too_few_pairs_detect_no_difference(n, options):
+def test_detectable_difference_of_too_few_pairs_is_nan(n, options):
     with pytest.warns(UndefinedMetricWarning, match=f"{n} pairs .* are too few"):
         assert math.isnan(minimum_detectable_difference(n, **{"discordant_rate": 0.2} | options))
 
@@ -85,7 +85,7 @@ OPTIONS = [
     ({"significance": 0}, "significance must be strictly"),
     ({"design_effect": 0}, "design_effect must be above 0"),
     ({"design_effect": math.nan}, "design_effect must be above 0"),
-    # At a power of significance / 2 no pairs are needed, and below it fewer would do better.
+    # At a power of significance / 2 no pairs are needed.
     ({"power": 0.025}, "power must exceed significance / 2.*power=0.025"),
     ({"power": 0.01}, "power must exceed significance / 2.*power=0.01"),
     ({"power": 0.1, "significance": 0.3}, "power must exceed significance / 2.*power=0.1"),

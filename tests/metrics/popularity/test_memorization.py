@@ -49,7 +49,7 @@ def test_likelihoods_agree_with_naive_sums(rows):
 def test_likelihoods_of_examples():
     rows = [[-1.0, -2.0, -4.0], [-1.0, -2.0]]
     assert extraction_log_likelihood(rows, prefix_lengths=[1, 0]).tolist() == [-6.0, -3.0]
-    # A first token without value is left out.
+    # A first token without a value is excluded.
     assert membership_loss([[None, -2.0, -4.0], [math.nan, -1.0]]).tolist() == [3.0, 1.0]
     # Tokens of probability 1/8 each have a perplexity of 8.
     assert math.exp(membership_loss([[math.log(1 / 8)] * 5])[0]) == pytest.approx(8)

@@ -11,7 +11,7 @@ from tests.refusals import refusals
 
 # Lexical Popularity, table 4 and table K (accuracy in the low and the high half by TDE likelihood
 # and by MIA neighbours), and the accuracy of OLMo 7B in tables 1 and D. The halves are equally
-# large, so their mean is the accuracy of the model whose verdicts were split. In every row, those
+# large, so their mean is the accuracy of the model whose labels were split. In every row, those
 # of Pythia included, that is the accuracy of OLMo 7B.
 HALVES = {
     "LAMBADA": (70.75, [(70.20, 71.31), (69.69, 71.82), (70.43, 71.08), (70.00, 71.51)]),

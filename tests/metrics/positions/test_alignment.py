@@ -98,7 +98,7 @@ def test_scores_agree_with_a_naive_loop_and_satisfy_their_identities(data, rando
     assert abs(signed) - 1e-12 <= aligned <= 1
     assert signed == pytest.approx(first + second - 1)
     assert row["accuracy_difference"] == pytest.approx(second - first)
-    # Calling right wrong turns the signed score and keeps the other; swapping mirrors.
+    # Negated labels change the sign of the signed score only; swapping exchanges F_S and F_L.
     turned = scored(~short, ~long)
     found = [turned["alignment"], turned["signed_alignment"]]
     assert found == pytest.approx([aligned, -signed])
@@ -194,7 +194,7 @@ def test_difference_of_many_topics_is_the_paired_t_of_their_means():
     assert statistic == pytest.approx(abs(theirs.statistic), rel=0.06)
 
 
-test_topic_counts_reject_bad_verdicts = refusals(
+test_topic_counts_reject_invalid_labels = refusals(
     lambda short, long: topic_counts(short, long, missing="raise"),
     ([[1, 0, 1]], [[1, 0]], "1 topics of 3 slots and 1 topics of 2 slots"),
     ([[1, 0]], [[1, 0], [0, 0]], "1 topics of 2 slots and 2 topics of 2 slots"),

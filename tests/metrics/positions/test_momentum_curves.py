@@ -92,7 +92,7 @@ def test_streak_counts_agree_with_a_naive_loop(verdicts):
     alone = streak_counts(verdicts, np.arange(len(verdicts)), len(verdicts))
     assert (alone.sum(axis=0) == counts).all()
     assert counts[:, :, 0].sum() == 2 * verdicts[:, 1:].size
-    # Runs of 1s become runs of 0s when right and wrong are exchanged.
+    # Negated labels exchange runs of 1s and runs of 0s.
     turned = streak_counts((1 - verdicts).astype(np.int8), groups, 1)[0]
     assert (turned[::-1, :, 0] == counts[:, :, 0]).all()
     assert (turned[::-1, :, 1] == counts[:, :, 0] - counts[:, :, 1]).all()
@@ -110,7 +110,7 @@ def test_slopes_agree_with_least_squares(pairs):
         assert math.isnan(slope)
     else:
         assert slope == pytest.approx(np.polyfit(x, y.astype(float), 1)[0], abs=1e-9)
-    # arXiv 2510.11218, section 4.2: from 30 % to 57 % over four right facts is about 7 % each.
+    # arXiv 2510.11218, section 4.2: from 30 % to 57 % over four correct facts is about 7 % each.
     counts = np.array([[1000, 300 + 67.5 * length] for length in range(5)])
     assert slopes(counts) == pytest.approx(0.0675)
 
@@ -124,7 +124,7 @@ def test_pattern_null_preserves_the_number_of_correct_slots(keep_slots):
     counts = null_by_pattern(verdicts, 4000, np.random.default_rng(0), keep_slots=keep_slots)
 
     assert (counts[:, :, :, 0].sum(axis=2) == verdicts[:, 1:].size).all()
-    # Right slots from the second on are all right slots less those in the first slot.
+    # Correct slots from the second on are all correct slots minus those in the first slot.
     in_first = verdicts.sum() - counts[:, 0, :, 1].sum(axis=1)
     expected = verdicts[:, 0].sum() if keep_slots else verdicts.sum() / SLOTS
     assert in_first.mean() == pytest.approx(expected, rel=0.01)
@@ -163,7 +163,7 @@ def test_pattern_null_accepts_slots_that_are_always_or_never_correct():
 
     in_first = verdicts.sum() - counts[:, 0, :, 1].sum(axis=1)
     assert in_first.min() >= 497
-    # Slot 4 is never right, so that no run of 1s before slot 5 is longer than 0.
+    # Slot 4 is never correct, so that no run of 1s before slot 5 is longer than 0.
     assert counts[:, 0, 4, 0].max() == 0
 
 
@@ -226,7 +226,7 @@ def test_curves_of_difficulty_are_within_the_band_and_planted_momentum_is_not():
         assert right["excess_slope_low"] > 0 > wrong["excess_slope_high"]
         assert right["excess_slope"] == pytest.approx(right["slope"] - right["null_slope"])
 
-    # Long runs of wrong slots can only be late, where a fading model is incorrect anyway.
+    # Long runs of incorrect slots are late, at slots with low accuracy.
     slots, orders = planted("fading", 5)
     plain, kept = (momentum(slots, orders=orders, null=null)[1] for null in ("topic", None))
     assert [*plain["null"], *kept["null"]] == ["topic"] * 2 + ["topic-and-slot"] * 2
@@ -237,8 +237,8 @@ def test_curves_of_difficulty_are_within_the_band_and_planted_momentum_is_not():
 
 @pytest.mark.parametrize("n_null", [19, 39, 40, 99, 200])
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95])
-def test_slopes_outside_the_null_are_those_of_small_p_values(n_null, confidence):
-    """At every rank that a slope can have among the draws, interval and p-value agree."""
+def test_slopes_are_outside_the_null_interval_exactly_if_p_is_small(n_null, confidence):
+    """Every rank that a slope can have among the draws is tested."""
     draws = np.random.default_rng(n_null).permutation(np.arange(n_null) / n_null - 0.5)
     low, high = _accepted(np.r_[draws, np.nan], confidence)
 
@@ -253,7 +253,7 @@ def test_slopes_outside_the_null_are_those_of_small_p_values(n_null, confidence)
     [*itertools.product(("topic", "topic-and-slot"), ("single", "latin")), ("topic", "fixed")],
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_momentum_p_values_are_fair_without_momentum(null, design):
+def test_momentum_p_values_are_nominal_without_momentum(null, design):
     """Without momentum, p is below 0.1 in about one of ten data sets."""
     p_values = []
     for seed in range(150):
@@ -272,7 +272,7 @@ def test_momentum_p_values_are_fair_without_momentum(null, design):
 
 @pytest.mark.parametrize("kind", ["none", "fading"])
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_null_data_stay_inside_the_whole_band(kind):
+def test_null_data_stay_within_the_simultaneous_band(kind):
     """With a pointwise 95 % band some point would be outside in a third of such data."""
     outside = []
     for seed in range(100):
@@ -335,7 +335,7 @@ def test_ties_of_the_most_extreme_point_are_broken_by_the_next_ones():
     assert math.isnan(momentum_curves._envelope(np.array([1.0]), np.full((9, 1), np.nan), 0.9)[1])
 
 
-def test_results_report_the_smallest_attainable_p_values_and_strong_momentum_attains_them():
+def test_strong_momentum_attains_the_smallest_reported_p_values():
     slots, orders = planted("momentum", 4)
     _, curves = momentum(slots, orders=orders)
 

@@ -47,7 +47,7 @@ def test_position_curve_agrees_with_a_naive_loop_and_its_tests(seed, n_topics, f
     row = whole.iloc[0]
     assert row["slope"] == pytest.approx(np.polyfit(range(SLOTS), expected, 1)[0])
     assert row["last_difference"] == pytest.approx(expected[-1] - expected[0])
-    # An interval leaves out 0 exactly where its test rejects.
+    # An interval excludes 0 exactly if its test rejects.
     for name in ("slope", "last_difference"):
         low, high, p_value = (row[f"{name}_{end}"] for end in ("low", "high", "p_value"))
         assert low - 1e-12 <= row[name] <= high + 1e-12
@@ -145,9 +145,9 @@ UNEVEN[2, 0], UNEVEN[2, 1] = UNEVEN[2, 1].copy(), UNEVEN[2, 1].copy()
 
 test_position_curve_rejects_bad_input = refusals(
     lambda slots, orders, missing="raise": position_curve(slots, orders, missing=missing),
-    # From one order, the difficulty of a sub-question passes for an effect of its slot.
+    # In one order, the difficulty of sub-questions and the effect of slots are confounded.
     (np.ones(ONCE.shape), ONCE, f"not counter-balanced: {TORN}"),
-    # Five random orders a topic, as the paper draws them.
+    # Five random orders per topic, as in the paper.
     (np.ones(RANDOM.shape), RANDOM, "orders are not counter-balanced"),
     (np.ones(UNEVEN.shape), UNEVEN, r"in topic 2 .* \(1 of 4 topics are uneven\)"),
     ([[[1, 0], [0, 1]]], [[0, 1]], "slots and orders must have the same shape"),

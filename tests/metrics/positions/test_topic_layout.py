@@ -48,7 +48,7 @@ def test_is_balanced_accepts_only_latin_squares():
         assert not is_balanced(orders)
 
 
-test_orders_reject_what_is_no_order = refusals(
+test_invalid_orders_are_rejected = refusals(
     lambda orders, call=is_balanced: call(orders),
     ([[1, 2]], r"topic 0, permutation 0 is \[1, 2\]: each row"),
     ([[[0, 1], [0, 0]]], r"permutation 1 is \[0, 0\]"),

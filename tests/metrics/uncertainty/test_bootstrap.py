@@ -32,14 +32,14 @@ def clustered_counts(seed, n_clusters=300, size=4):
 
 
 @pytest.fixture(params=["patterns", "clusters"])
-def way(request, monkeypatch):
-    """Both ways to draw: by distinct pattern, and cluster by cluster."""
+def resampling(request, monkeypatch):
+    """Draw resamples by distinct pattern of counts, or by cluster."""
     clusters_per_pattern = {"patterns": 0, "clusters": 10**9}[request.param]
     monkeypatch.setattr(bootstrap, "_CLUSTERS_PER_PATTERN", clusters_per_pattern)
     return request.param
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("resampling")
 @pytest.mark.parametrize("chunk", [4, 2**20])
 def test_resample_counts_agree_with_all_possible_resamples(monkeypatch, chunk):
     """Each total is as frequent as in full enumeration, with and without chunks."""
@@ -56,7 +56,7 @@ def test_resample_counts_agree_with_all_possible_resamples(monkeypatch, chunk):
     shares = dict(zip(map(tuple, seen.tolist()), times / 20_000, strict=True))
     assert set(shares) == set(expected)
     for total, share in expected.items():
-        # Five standard errors of a share of 20,000 draws.
+        # Five standard errors of a proportion of 20,000 draws.
         assert shares[total] == pytest.approx(share, abs=5 * math.sqrt(share / 20_000))
 
 
@@ -72,7 +72,7 @@ def test_memory_of_the_bootstrap_is_bounded():
     assert peak < 100e6
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("resampling")
 def test_percentiles_agree_with_scipy_on_single_rows():
     pytest.importorskip("scipy", minversion="1.15", reason="earlier ones have no rng=")
     from scipy import stats
@@ -145,7 +145,7 @@ UNKNOWN = (math.nan, math.nan)
 
 
 def whole_data(totals):
-    """1 of all eight powers, each once, and undefined of anything else."""
+    """Return 1 if each of the eight powers occurs once, and NaN otherwise."""
     return np.where(totals[..., 0] == 255, 1.0, np.nan)
 
 
@@ -153,17 +153,17 @@ def whole_data(totals):
     ("counts", "statistic", "reason", "expected"),
     [
         ([[3, 0, 0, 1]] * 20, consistency, "", (1, 1, 1)),
-        # Odds of 1 to 0 are infinite, and the upper bound with them.
+        # Odds of 1 to 0 are infinite, as is the upper bound.
         ([[1, 0], [1, 0], [1, 0], [0, 1]], mean, "", (3, 1 / 3, math.inf)),
         ([[3, 1, 0, 1]], consistency, "effective number of clusters 1, minimum 2", (0.8, *UNKNOWN)),
         ([[0, 0, 1, 2], [0, 0, 0, 3]], CONDITIONAL, "clusters is undefined", (math.nan, *UNKNOWN)),
-        # Half the clusters have such pairs; resamples without one are left out.
+        # Half the clusters have such pairs; resamples without one are excluded.
         (HALF, CONDITIONAL, "", (2 / 3, 0.5, 1)),
-        # The whole data is not among a few resamples.
+        # None of the few resamples equals the data.
         (POWERS, whole_data, "the statistic is undefined in all resamples", (1, *UNKNOWN)),
     ],
 )
-def test_resampled_intervals_at_their_limits(counts, statistic, reason, expected):
+def test_resampled_intervals_in_extreme_and_undefined_cases(counts, statistic, reason, expected):
     resamples = 5 if len(counts) == 8 else 10_000
     drawn = Intervals(method="percentile", resamples=resamples)
 

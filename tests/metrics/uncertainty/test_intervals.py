@@ -70,7 +70,7 @@ def test_wilson_interval_of_no_trials_is_nan_with_a_warning():
         assert all(map(math.isnan, wilson_interval(0, 0)))
 
 
-test_options_of_intervals_out_of_range_are_refused = refusals(
+test_options_of_intervals_out_of_range_are_rejected = refusals(
     lambda call, options: call(
         **({"successes": 1, "n": 3} if call is wilson_interval else {}) | options
     ),
@@ -270,7 +270,7 @@ def paired_t(losses, gains, n):
 
 @given(losses=st.integers(0, 40), gains=st.integers(0, 40), null=st.floats(-0.9, 0.9))
 @settings(deadline=None)
-def test_variance_far_from_the_estimate_is_that_of_the_most_likely_rates(losses, gains, null):
+def test_variance_far_from_the_estimate_uses_constrained_rates(losses, gains, null):
     """Tango 1998: the rates that maximize the likelihood under the null, found numerically."""
     n, value = 80, (gains - losses) / 80
     assume(losses + gains and abs(null) > 0.01 and abs(null) > abs(value) + 0.01)
@@ -314,7 +314,7 @@ def test_one_sided_tests_at_a_margin_have_their_nominal_level(n, ratio):
 
 @given(rows=st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=5, max_size=20))
 @settings(deadline=None)
-def test_values_that_are_not_rejected_are_those_of_the_interval(rows):
+def test_values_that_are_not_rejected_are_within_the_interval(rows):
     rows = [row for row in rows if sum(row)]
     assume(len(rows) > 4)
     part = Part(1.0, (-1, 1, 0), (1, 1, 1), -1.0, 1.0)
@@ -327,7 +327,7 @@ def test_values_that_are_not_rejected_are_those_of_the_interval(rows):
     assert (is_accepted == (low <= nulls) & (nulls <= high))[is_clear].all()
 
 
-def test_degrees_and_threshold_are_kishs():
+def test_degrees_of_freedom_and_threshold_follow_kish():
     giant = np.array([[5.0, 10.0]] + [[1.0, 2.0]] * 5)
 
     assert not cluster_t((SHARE_PART,), giant).is_inferred

@@ -69,7 +69,7 @@ def test_graded_scores_that_vary_in_all_clusters_have_nearly_the_t_of_cluster_me
 
 
 @pytest.mark.parametrize("scale", [(0.0, 1.0), (0.0, 100.0), (1.0, 5.0), (-2.0, -1.0), (-1.0, 0.0)])
-def test_limits_move_with_the_scale(scale):
+def test_limits_scale_with_the_scores(scale):
     rng = np.random.default_rng(5)
     scores = np.where(rng.random(120) < 0.9, 1.0, rng.random(120))
     width = scale[1] - scale[0]

@@ -1,4 +1,4 @@
-"""A local server of the OpenAI protocol that behaves, and misbehaves, on schedule."""
+"""A local server of the OpenAI protocol with scripted replies and errors."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ import threading
 
 
 class FakeServer:
-    """Speaks just enough HTTP; `script(number, body)` decides each response.
+    """A minimal HTTP server; `script(number, body)` returns each response.
 
     A script returns (status, headers, body) with a body of bytes or JSON, or one of the words
     "hang", "close", "half", "drip".
@@ -104,7 +104,7 @@ class FakeServer:
 
 
 def reply(text, *, model="m-1", finish="stop", chat=False):
-    """A response body of the protocol."""
+    """Return a response body of the protocol."""
     choice = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
     return {
         "model": model,

@@ -70,7 +70,7 @@ def answers(server, n=1, params=PARAMS, **options):
     return sorted(found, key=lambda g: int(g.prompt_id[1:]))
 
 
-def test_a_text_is_completed(serve):
+def test_text_prompts_are_sent_to_completions(serve):
     server = serve(lambda n, body: (200, {}, reply(body["prompt"].upper(), finish="length")))
 
     [answer] = answers(server)
@@ -83,7 +83,7 @@ def test_a_text_is_completed(serve):
     ]
 
 
-def test_messages_are_sent_to_chat(serve):
+def test_messages_are_sent_to_chat_completions(serve):
     server = serve((200, {}, reply("yes", chat=True)))
     turns = (Message(role="system", content="short"), Message(role="user", content="hi"))
     params = GenerationParams(stop=(), temperature=0.5, top_p=0.9, seed=7)
@@ -137,7 +137,7 @@ def test_temporary_errors_are_retried(serve, trouble):
         ({"Retry-After": "0"}, {"first_wait": 0.08, "max_retries": 2}, [0.04, 0.08]),
     ],
 )
-def test_waits_follow_retry_after_and_grow(serve, headers, options, waits):
+def test_waits_follow_retry_after_and_increase(serve, headers, options, waits):
     times = []
 
     def script(n, body):
@@ -204,7 +204,7 @@ def test_a_rejected_or_lost_prompt_is_an_error_of_that_prompt(
     assert len(server.requests) == n_requests
 
 
-def test_replies_without_an_answer_have_their_own_finish_reason(serve):
+def test_replies_without_an_answer_have_a_separate_finish_reason(serve):
     """A refusal or a filtered reply is not an answer."""
     refusal, cut = reply(None, chat=True), reply("It is", finish="content_filter")
     refusal["choices"][0]["message"]["refusal"] = "I cannot say"
@@ -419,7 +419,7 @@ def test_replies_without_a_stated_end_are_counted_in_one_warning(serve):
         *(([None] * 4, False), ([0] * 4, False), ([2400, 600, 1200, 2400], False)),
     ],
 )
-def test_a_cut_context_is_reported(serve, n_tokens, is_cut, recwarn):
+def test_prompts_truncated_by_the_server_are_reported(serve, n_tokens, is_cut, recwarn):
     asked = [Prompt(id=str(n), text="x" * n) for n in (2300, 600, 1200, 2400)]
     counts = {prompt.text: count for prompt, count in zip(asked, n_tokens, strict=True)}
 
@@ -507,7 +507,7 @@ def test_a_key_in_an_invalid_status_line_or_in_pieces_is_removed(serve):
 
 @pytest.mark.usefixtures("key")
 @pytest.mark.parametrize("status", [401, 402, 403])
-def test_a_wrong_key_ends_the_run_and_is_not_printed(serve, status):
+def test_an_invalid_key_ends_the_run_and_is_not_printed(serve, status):
     server = serve((status, {}, f"no such key: {KEY}".encode()))
 
     with pytest.raises(RunnerError, match=r"<key>.*variable OPENAI_API_KEY") as raised:

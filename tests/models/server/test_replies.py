@@ -42,7 +42,7 @@ ENDS = {
 @pytest.mark.parametrize(
     ("kind", "finish"), [(kind, finish) for kind in ENDS for finish in ENDS[kind]]
 )
-def test_only_known_ends_are_answers(kind, finish):
+def test_only_known_finish_reasons_are_answers(kind, finish):
     answer = read("Alderby", finish)
 
     assert answer.finish_reason == kind == server_end(finish)
@@ -56,7 +56,7 @@ def test_only_known_ends_are_answers(kind, finish):
 
 
 @pytest.mark.parametrize("finish", [None, ""])
-def test_an_answer_whose_end_is_not_stated_is_an_answer(finish):
+def test_a_reply_without_a_finish_reason_is_an_answer(finish):
     assert (read("Alderby", finish).text, read("Alderby", finish).finish_reason) == (
         "Alderby",
         "stop",
@@ -97,7 +97,7 @@ def test_recorded_errors_contain_at_most_300_characters_of_a_reply(finish):
         assert str(error.value).count("Ж") <= 300
 
 
-def test_a_filter_is_a_refusal_wherever_it_is_stated():
+def test_a_filter_error_of_a_reply_or_choice_has_the_same_finish_reason():
     stated = {"code": "content_filter", "message": "the prompt was filtered"}
     of_reply = read_reply(Prompt(id="p", text="x"), {"error": stated})
 
@@ -117,7 +117,7 @@ def test_an_error_instead_of_choices_is_quoted():
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 @pytest.mark.parametrize("content", [None, "", " \n"])
-def test_error_describes_an_answer_in_the_field_of_the_reasoning(field, content):
+def test_an_answer_in_the_field_of_the_reasoning_is_an_error(field, content):
     """vllm#17349 and #19839: the parser of the reasoning returns the complete answer."""
     answer = read(content, "stop", message={field: "Alderby it is"})
 

@@ -1,4 +1,4 @@
-"""Databases with decoys and a model that looks facts up; audits made by hand, as run folders."""
+"""Databases with decoys, a model that looks facts up, and run folders of audits."""
 
 from typing import get_args
 
@@ -34,7 +34,7 @@ KINDS = get_args(Attribution)
 
 
 def entries():
-    """Twelve facts with objects of their own, and a decoy beside two of them."""
+    """Twelve facts with distinct objects, two of which have a decoy."""
     facts = [
         Triplet(name, relation, value)
         for name, values in COUNTRIES.items()
@@ -45,7 +45,7 @@ def entries():
 
 
 class Asking(Runner):
-    """A model that looks its fact up and says what it is given, or what it knows by itself.
+    """A model that looks its fact up and returns the value found, or a value that it knows.
 
     Args:
         known: Values that it knows, by subject and relation.
@@ -109,14 +109,14 @@ def data(conditions):
 
 @pytest.fixture
 def settings():
-    """Settings of an audit by letters, nothing asked twice: `settings(threshold=(0.9,))`."""
+    """Settings of an audit by letters without repeats: `settings(threshold=(0.9,))`."""
     usual = {"retriever": ("fuzzy",), "threshold": (0.5,), "repeat": 0}
     return lambda **changes: AuditSettings(**usual | changes)
 
 
 @pytest.fixture
 def study():
-    """The study, its retrievers those that compare letters whatever the name."""
+    """The study; all its retrievers compare letters."""
     return AuditStudy(find_retrievers=lambda name, cache_dir=None: FuzzyRetriever)
 
 
@@ -145,7 +145,7 @@ def finish(score):
 
 
 def _outcome(place, **changes):
-    """A fact that FULL has right and both other states have wrong, but for the changes."""
+    """A fact that is correct under FULL and incorrect otherwise, except for the changes."""
     database = str(changes.get("database", "countries/base"))
     domain, _, topology = database.partition("/")
     style, fact = changes.get("style", "cloze"), changes.pop("fact", place)

@@ -1,4 +1,4 @@
-"""One test a kind: planted traces, known origins."""
+"""Attribution of answers with planted traces and known origins."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def trace(*entries, selected=0, threshold=0.6):
         ([trace(STRANGER)], "unrelated", STRANGER),
         # The nearest origin over all lookups.
         ([trace(STRANGER), trace(NEIGHBOUR), trace(DECOY)], "same_object", DECOY),
-        # An entry that was ranked and not handed over cannot have answered.
+        # An entry that was ranked but not returned is not an origin.
         ([], "no_candidate", None),
         ([trace()], "no_candidate", None),
         ([trace(DECOY, selected=None)], "no_candidate", None),
@@ -58,7 +58,7 @@ def test_attribute_finds_the_origin_and_its_entry(traces, kind, entry):
 
 
 def test_attribute_finds_a_surviving_equivalent_by_a_wider_closure():
-    """The rule of the deletion cannot see what it left; the verified closure can."""
+    """The deletion rule does not match the entries that remain; the verified closure does."""
     entry = Triplet(*DECOY[:3])
 
     found = attribute(FACT, "Washington, D.C.", [trace(DECOY)], surviving=[entry])
@@ -67,7 +67,7 @@ def test_attribute_finds_a_surviving_equivalent_by_a_wider_closure():
 
 
 def test_attribute_finds_an_echo_of_the_prompt():
-    """Whole words only; entries that hold the object go first, those that do not come later."""
+    """Only whole words count; entries that contain the object have precedence."""
     prompt = FACT.model_copy(update={"prompt_text": "Washington, D.C. or New York?"})
 
     assert attribute(prompt, "Washington, D.C.", []) == ("echo", None)
@@ -76,8 +76,8 @@ def test_attribute_finds_an_echo_of_the_prompt():
     assert attribute(prompt, "Wash", [])[0] == "no_candidate"
 
 
-def test_attribute_looks_at_all_facts_before_a_prompt():
-    """Runners that put several facts before a prompt hand over all that are accepted."""
+def test_attribute_uses_all_facts_before_a_prompt():
+    """Runners that put several facts before a prompt return all accepted facts."""
     looked_up = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.65)
     below = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.75)
 
@@ -87,7 +87,7 @@ def test_attribute_looks_at_all_facts_before_a_prompt():
     assert attribute(FACT, "Washington", [below], n_facts=3)[0] == "same_subject"
 
 
-def test_attribute_compares_by_the_equivalence_of_the_verdict():
+def test_attribute_compares_by_the_equivalence_of_the_scoring():
     """Under the published key ".us" and "US" are one value, under the default they are two."""
     fact = FACT.model_copy(update={"gold_object": ".us", "object_aliases": ()})
     code = ("Estados Unidos", "ISO Code", "US", (False, False, True))

@@ -1,4 +1,4 @@
-"""The cluster of an audit: the fact before renaming, which a prompt names or its names tell."""
+"""The cluster of an audit: the base fact, from a field or from the names of a prompt."""
 
 import json
 from itertools import permutations
@@ -86,7 +86,7 @@ LANGUAGES = [asked("base", name, "Capital") for name in ("C", "C++", "C#")]
             ],
             [A, A, A],
         ),
-        # Between two base facts it joins nothing.
+        # A chain between two base facts does not join them.
         (
             [
                 asked("base", "A", "Capital"),
@@ -108,7 +108,7 @@ LANGUAGES = [asked("base", name, "Capital") for name in ("C", "C++", "C#")]
                 for which in (" (country)", " (state)", "", "", " (state)")
             ],
         ),
-        # Punctuation decides where the key of the audit does not.
+        # Punctuation is compared if the keys of the audit are equal.
         (
             [
                 *LANGUAGES,
@@ -195,7 +195,7 @@ def test_topologies_of_the_same_facts_do_not_narrow_intervals(world):
 
 
 def test_contrasts_between_topologies_are_paired_by_base_fact(world):
-    """A fact that leaks in both adds nothing to the difference, so that one change decides it."""
+    """A fact that leaks in both topologies does not change the difference."""
     is_changed = world["item"] == "countries/noise/0"
     frame = world.assign(second_correct=world["second_correct"].mask(is_changed, False))
     options = {"between": "topology", "rate": "second_accuracy"}
@@ -213,7 +213,7 @@ def test_contrasts_between_topologies_are_paired_by_base_fact(world):
     [({}, "4 of 40 facts"), ({"base_fact": None}, "16 of 160 fact-topology pairs")],
 )
 def test_the_page_counts_facts_and_names_fact_topology_pairs(audit_run, world, changes, said):
-    """A run that did not record base facts is clustered by what it has."""
+    """A run without recorded base facts is clustered by fact and topology."""
     frame = world.assign(first_correct=world["second_correct"], **changes)
     settings = ReportSettings(resamples=50, answers=0)
 

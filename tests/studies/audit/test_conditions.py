@@ -99,7 +99,7 @@ def copy_all(databases):
         ),
     ],
 )
-def test_find_conditions_rejects(databases, change, options, error, message):
+def test_find_conditions_rejects_unknown_or_mixed_files(databases, change, options, error, message):
     if change is not None:
         change(databases)
 
@@ -131,7 +131,7 @@ def test_find_conditions_reads_parquet_like_json(databases, tmp_path, capsys):
     ]
 
     assert capsys.readouterr().err.count("indexing the triplets") == 1
-    # Mapped twice, for two styles, it is still one database.
+    # Two styles use the same mapped database.
     (other, *_) = [one for one in find_conditions(file) if one.label != mapped[0].label]
     settings = AuditSettings(retriever=("fuzzy",))
 

@@ -52,7 +52,7 @@ def test_databases_of_limited_memory_models_are_read(data_files, name, n_triplet
     assert names != sorted(names)
 
 
-def more(*triplet):
+def larger(*triplet):
     """A database with another triplet."""
     return {"triplets": [*GOOD["triplets"], list(triplet)]}
 
@@ -60,16 +60,16 @@ def more(*triplet):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (more("France", "Capital"), r"triplet 1 must be three .* got \['France', 'Capital'\]"),
-        (more("France", "Capital", 7), "triplet 1 must be three strings"),
-        (more("France", "Capital", None), "triplet 1 must be three strings"),
-        (more("France", "Capital", float("nan")), "triplet 1 must be three strings"),
+        (larger("France", "Capital"), r"triplet 1 must be three .* got \['France', 'Capital'\]"),
+        (larger("France", "Capital", 7), "triplet 1 must be three strings"),
+        (larger("France", "Capital", None), "triplet 1 must be three strings"),
+        (larger("France", "Capital", float("nan")), "triplet 1 must be three strings"),
         ({"triplets": [*GOOD["triplets"], "abc"]}, "triplet 1 must be three strings"),
-        (more("France", "Capital", "Paris"), "triplet 1 repeats triplet 0"),
-        (more("France", "Capital", ""), "has an empty object"),
-        (more("France", " ", "Paris"), "has an empty relation"),
-        (more("France", "Capital", "x" * 10_001), "10,001 characters, more than the 10,000 all"),
-        (more("France", "Capital", "\ud83d"), "contains half a character"),
+        (larger("France", "Capital", "Paris"), "triplet 1 repeats triplet 0"),
+        (larger("France", "Capital", ""), "has an empty object"),
+        (larger("France", " ", "Paris"), "has an empty relation"),
+        (larger("France", "Capital", "x" * 10_001), "10,001 characters, more than the 10,000 all"),
+        (larger("France", "Capital", "\ud83d"), "contains half a character"),
         ({"entities": ["Italy"]}, "entities does not match the triplets: 1 missing, 1 that no"),
         ({"entities": ["France", "France"]}, "0 missing, 0 that no triplet has, 1 repeated"),
         ({"return_values": [1]}, "return_values must contain strings, got 1"),

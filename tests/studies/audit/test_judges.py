@@ -31,7 +31,7 @@ SHOWN = re.compile(r"Reference: (.*)\n<answer>\n(.*)\n</answer>\Z", re.DOTALL)
 
 
 def reply(prompt):
-    """Right is what begins with the letter of the reference; of "Marsh End" the judge rambles."""
+    """Accept answers with the first letter of the reference; for "Marsh End" reply with prose."""
     reference, answer = SHOWN.search(prompt.messages[1].content).groups()
     if answer == "Marsh End":
         return "It depends."
@@ -77,7 +77,7 @@ def test_llm_judge_scores_every_state_and_is_compared_with_the_rule(answered, sc
     golds = answers.loc[told["target_id"]].to_numpy()
     expected = [said[:1] == gold[0] for said, gold in zip(told["prediction"], golds, strict=True)]
     assert told["correct"].astype(bool).tolist() == expected
-    # Where the model says right after deletion, the answer has an origin, whatever the rule says.
+    # Answers that the judge accepts after deletion have an origin.
     survived = outcomes["first_correct"].fillna(False).astype(bool)
     assert outcomes["attribution"].notna().equals(survived)
     assert not outcomes["first_correct"].equals(ruled["first_correct"])
@@ -90,7 +90,7 @@ def test_llm_judge_scores_every_state_and_is_compared_with_the_rule(answered, sc
     assert [block.caption for block in section.blocks] == ["The judge compared with the rule"]
     assert _titles(page) == ["Correct by topology and state", "Correct"]
 
-    # Scored again, the judge is asked nothing twice; it is shown all names of an object.
+    # A second scoring sends no prompt; prompts contain all names of an object.
     (log,) = (answered.path / "judges").rglob("judge-generations.jsonl")
     lines, asked = log.read_text(), len(judge.asked)
     with pytest.warns(UnscoredWarning, match="12 of 156"):
@@ -122,7 +122,7 @@ def test_sheet_for_human_labels_is_written_by_state_and_read(
     assert list(rows) == names.split()
     assert (rows["correct"] == "").all()
 
-    # People agree with the rule on all but one answer.
+    # Human labels agree with the rule except for one answer.
     ruled = pd.read_parquet(answered.verdicts).set_index("target_id")["correct"].astype(bool)
     said = ruled.loc[rows["prompt_id"]].to_numpy().copy()
     said[0] = not said[0]
@@ -141,7 +141,7 @@ def test_sheet_for_human_labels_is_written_by_state_and_read(
     found = pd.read_parquet(answered.verdicts).set_index("target_id")
     assert found.loc[rows["prompt_id"], "correct"].astype(bool).tolist() == said.tolist()
     assert found["correct"].notna().sum() == 12
-    # Labels are of the first answers, so that the second ones have no verdict.
+    # Labels are of the first answers, so that repeated answers have no label.
     assert "noise_floor" not in answered.read_scoring().checks
 
 
@@ -168,7 +168,7 @@ class Loaded:
 
 
 class Scripted(Runner):
-    """Answers so that each cell of the published audit gets its counts of correct answers."""
+    """Returns answers that reproduce the counts of each cell of the published audit."""
 
     name = "scripted"
 
@@ -206,7 +206,7 @@ def scripted(plan, golden):
 
 
 def test_a_run_as_published_yields_the_published_numbers(data_files, tmp_path, study):
-    """No answers are published, so they are made to fit each cell's counts; all else is the run."""
+    """The answers are constructed from the counts, since none are published."""
     data = data_files / "lmlm_audit" / "data"
     conditions = find_conditions(
         data, domains=["countries", "released"], topologies=["collision", "released"]

@@ -1,4 +1,4 @@
-"""Pairs of an audit that the analysis of mechanism can look into."""
+"""Pairs of an audit that the analysis of mechanism samples."""
 
 import json
 
@@ -15,13 +15,13 @@ def sampled(folder):
     return sample_pairs(run, per_class=4, seed=0, cluster="item")
 
 
-def test_states_of_a_store_are_pairs_as_well(audit, score):
+def test_states_of_a_lookup_model_are_sampled_as_pairs(audit, score):
     folder = audit()
     score(folder)
 
     sample = sampled(folder)
 
-    # What a lookup inserted stands in the answer, so the model can be made to read it again.
+    # The answer contains the inserted value, so that the model can process it again.
     assert sample.counts["n_misaligned"] == 4
     assert sample.counts["drawn_misaligned"] == len({pair.item for pair in sample.pairs}) == 2
     for pair in sample.pairs:
@@ -31,7 +31,7 @@ def test_states_of_a_store_are_pairs_as_well(audit, score):
         assert pair.first.prompt.text == pair.second.prompt.text
 
 
-def test_facts_that_stood_before_the_prompt_are_left_out(audit, score):
+def test_answers_with_facts_before_the_prompt_are_rejected(audit, score):
     folder = audit()
     manifest = json.loads(folder.manifest.read_text())
     manifest["runner"]["runner"] = "retrieval_augmented"

@@ -43,7 +43,7 @@ def test_every_fact_has_a_target_in_every_state(data, settings):
     shared = {name: group.is_shared for name, group in plan.groups.items()}
     assert shared == {"store": False, "off": True}
     assert isinstance(plan.prepare, AuditPlan)
-    # Answers end at the newline; where indices are kept is not recorded.
+    # Answers end at the newline; the folder of the indices is not recorded.
     assert {group.params.stop for group in plan.groups.values()} == {("\n",)}
     assert planned(data, settings(index_cache="x")).settings == settings()
 
@@ -71,7 +71,7 @@ def test_without_retrieval_equal_texts_are_one_prompt(data, settings):
     assert counts == {"FULL": 52, "DEL-ON": 52, "DEL-OFF": 28}
 
 
-def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, settings):
+def test_store_uses_the_database_and_the_state_of_each_prompt(data, settings):
     plan = planned(data, settings())
     store, by_id = plan.prepare.store, prompts_of(plan)
     query = LookupQuery(entity="Arania", relation="Capital")
@@ -87,7 +87,7 @@ def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, set
     selected = [lookup.trace.selected_candidate for lookup in found]
     assert selected[0].supports_target_fact
     assert selected[1].object != "Lumo"
-    # The decoy of the noise database takes over.
+    # The decoy of the noise database is returned.
     assert (selected[3].subject, selected[3].object) == ("Arania State", "Lumo")
     assert not selected[3].supports_target_fact
     modes = {
@@ -261,7 +261,7 @@ def test_without_the_bundled_copy_the_encoder_is_loaded_from_the_hub(monkeypatch
 
 @pytest.mark.parametrize("folder", [None, "data/custom_databases/countries"])
 def test_a_sample_has_the_same_base_facts_in_each_topology_and_style(folder, data_files, settings):
-    """With all facts derived from them; another seed draws others, a large sample all."""
+    """Another seed draws other facts, and a large sample all facts."""
     home = SAMPLE if folder is None else data_files / "lmlm_audit" / folder
     data = AuditData(id="all", conditions=find_conditions(home, styles=["cloze", "continuations"]))
 

@@ -1,4 +1,4 @@
-"""Worlds whose truth is planted: tables, origins and the sentences of the page agree with it."""
+"""Simulated audits: tables, origins and sentences of the page equal the planted truth."""
 
 import numpy as np
 import pandas as pd
@@ -62,7 +62,7 @@ class ByName:
 
 
 class Stubborn(Asking):
-    """Answers some facts from memory, whatever it is given."""
+    """Answers some facts from memory instead of the prompt."""
 
     def answer(self, prompt):
         generation = super().answer(prompt)
@@ -101,7 +101,7 @@ def planted(home):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def planted_world(tmp_path_factory):
     """The run of the planted world, and its study."""
     home = tmp_path_factory.mktemp("planted")
     known = {(f"Land{n}", "capital"): f"Town{n}" for n in (*KNOWN, *HIDDEN)}
@@ -119,20 +119,20 @@ def plain(parts):
     return sentence_text(parts).replace("\xa0", " ")
 
 
-def page_of(world, **scoring):
-    study, folder = world
+def page_of(planted_world, **scoring):
+    study, folder = planted_world
     score_run(folder, study=study, scoring=AuditScoring(**scoring))
     page, found, _ = build_page([folder.path], study=study, settings=FEW)
     return page, {name: table.frame for name, table in found.items()}
 
 
-def test_page_tables_and_truth_of_a_planted_world_agree(world):
-    page, found = page_of(world)
+def test_page_tables_and_truth_of_a_planted_world_agree(planted_world):
+    page, found = page_of(planted_world)
 
     row = found["overall"].iloc[0]
     assert row[["n", "both", "first_only", "second_only"]].tolist() == [80, 3, 10, 2]
     assert row["full_accuracy"] == 1
-    # Right after deletion without an entry that states the fact: the decoyed and the known.
+    # Facts that stay correct after deletion: those with a decoy and the known ones.
     assert (row["artifacts"], row["artifact_rate"]) == (8, 8 / 80)
     assert row["n_incomplete"] == 5
     counted = found["attribution"].set_index("attribution")["count"]
@@ -161,8 +161,8 @@ def test_page_tables_and_truth_of_a_planted_world_agree(world):
     assert "after 5 of 80 deletions, an entry still states the fact" in told
 
 
-def test_as_published_all_correct_answers_after_deletion_are_artifacts(world):
-    row = page_of(world, support="published")[1]["overall"].iloc[0]
+def test_as_published_all_correct_answers_after_deletion_are_artifacts(planted_world):
+    row = page_of(planted_world, support="published")[1]["overall"].iloc[0]
 
     assert row["artifacts"] == row["both"] + row["first_only"] == 13
     assert row["artifacts_equal_del_on"]
@@ -177,7 +177,7 @@ CLAIMS = (
 
 @pytest.fixture
 def claims(audit_run, monkeypatch):
-    """Finds which of `CLAIMS` the checks make of a drawn world, repeated in whole."""
+    """Return a function that lists which of `CLAIMS` the checks of a simulation make."""
     monkeypatch.setattr(f"{audit_tables.__module__}.AUDIT_GROUPINGS", {"overall": ()})
 
     def of(seed, *, full, on, flips, n_facts=40):

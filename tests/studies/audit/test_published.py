@@ -69,7 +69,7 @@ def test_published_tables_agree_with_the_headline_numbers(
         assert served["leakage_plus_mediated"] == pytest.approx(clean[1], abs=5e-6)
 
 
-def test_published_tables_find_the_databases_of_the_wrong_index(tables):
+def test_published_tables_detect_databases_with_another_index(tables):
     flagged = tables["contamination"].query("is_contaminated")
 
     assert sorted(flagged["database"]) == ["politicians/noise", "sports/alias", "sports/base"]
@@ -77,7 +77,7 @@ def test_published_tables_find_the_databases_of_the_wrong_index(tables):
 
 
 def test_the_published_artifact_rate_equals_exact_match_after_deletion(tables):
-    """By construction, in all 78 cells: it says nothing of its own."""
+    """They are equal by construction in all 78 cells."""
     cells = tables["cells"]
 
     assert (cells["artifacts"] == cells["del_on_correct"]).all()

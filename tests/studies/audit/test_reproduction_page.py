@@ -1,4 +1,4 @@
-"""The page that recomputes the published audit: its blocks print what stands under them."""
+"""The page that recomputes the published audit."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ def text():
     return PAGE.read_text(encoding="utf-8")
 
 
-def test_blocks_of_the_page_print_what_stands_under_them(text, data_files, tmp_path, monkeypatch):
+def test_code_blocks_of_the_page_print_the_stated_output(text, data_files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = data_files / "lmlm_audit"
     names = {}

@@ -186,7 +186,7 @@ def test_guards_report_a_store_with_the_index_of_another_database(audit, score):
 
 @pytest.mark.parametrize("fallback", ["abstain", "top1_anyway"])
 def test_abstentions_and_fallbacks_are_counted(audit, score, settings, fallback):
-    """At a threshold that only the fact itself reaches, no lookup after deletion finds an entry."""
+    """Only the fact reaches the threshold, so that lookups after deletion find no entry."""
     folder = audit(chosen=settings(threshold=(0.999,), fallback=fallback))
     frame = score(folder)
     lookups = pd.read_csv(folder.checks / "lookups.csv").set_index(["database", "state"])
@@ -305,7 +305,7 @@ def test_answers_of_another_model_are_not_reused(audit, settings, label, off_mod
 
 
 def test_a_sweep_and_a_single_run_do_not_share_a_folder(audit, sweep, tmp_path):
-    """Neither replaces the other's tables."""
+    """Neither replaces the tables of the other."""
     single = audit("single")
     before = sorted(single.path.rglob("*"))
 

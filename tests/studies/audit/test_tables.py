@@ -23,7 +23,7 @@ def test_attribution_sums_to_the_correct_answers(frame):
         assert table["rate_high"].ge(table["rate"]).all()
         share = table["count"] / table["n_del_on_correct"]
         assert table["share"].tolist() == pytest.approx(share.tolist(), nan_ok=True)
-    # Nothing of a kind that never occurs is certain: Wilson's bound over the 12 facts, which are in
+    # The upper limit of a proportion of 0 is Wilson's limit over the 12 facts, which are in
     # both databases, and the 2 decoys of one.
     none = tables["attribution"].query("attribution == 'echo'").iloc[0]
     assert none["n_clusters"] == 14

@@ -37,7 +37,7 @@ class Twice(Asking):
 
 
 @pytest.fixture
-def told(audit, score):
+def traced_run(audit, score):
     """A run whose plan contains a surviving entry."""
     folder = audit(runner=Twice())
     targets, pairs = folder.read_plan()
@@ -53,11 +53,11 @@ def fact_trace(run, fact=0):
     return trace
 
 
-def test_text_trace_contains_each_candidate_with_score_and_flags(told):
-    text = AuditStudy.report.trace(told.folder.path, "lands/noise/0", outcome=AuditOutcome)
+def test_text_trace_contains_each_candidate_with_score_and_flags(traced_run):
+    text = AuditStudy.report.trace(traced_run.folder.path, "lands/noise/0", outcome=AuditOutcome)
     lines = text.splitlines()
 
-    assert text == fact_trace(told).to_text()
+    assert text == fact_trace(traced_run).to_text()
     after = [line.strip() for line in lines[lines.index("  DEL-ON: correct") :]]
     gold, decoy = '"Arania" | "Capital" | "Lumo"', '"Arania State" | "Capital City" | "Lumo"'
     assert f"1.0000  {gold}  [same subject, relation, object; deleted]" in after
@@ -68,7 +68,7 @@ def test_text_trace_contains_each_candidate_with_score_and_flags(told):
     assert "  DEL-OFF: incorrect" in lines
     assert lines[-1].startswith("  origin    same_object: an entry with the correct object under")
     # The page shows the same: marks at their entries, and abstention.
-    block = fact_trace(told).to_block()
+    block = fact_trace(traced_run).to_block()
     entries = ["Arania · Capital · Lumo", "Arania State · Capital City · Lumo"]
     for step, right, marks in zip(
         block.steps,
@@ -85,27 +85,27 @@ def test_text_trace_contains_each_candidate_with_score_and_flags(told):
     assert dict(block.facts)[survived] == "RA · Seat · Lumo"
     assert block.note.startswith("same_object: an entry with the correct object")
     # Control characters are escaped.
-    hostile = fact_trace(told, 2).to_text()
+    hostile = fact_trace(traced_run, 2).to_text()
     assert "\x1b" not in hostile
     assert '"\\u001b[31mred\\nline" | "Capital"' in hostile
 
 
-def test_trace_reports_an_error_and_missing_answers_of_a_stopped_run(told):
-    off, store = map(told.folder.log, ("off", "store"))
+def test_trace_reports_an_error_and_missing_answers_of_a_stopped_run(traced_run):
+    off, store = map(traced_run.folder.log, ("off", "store"))
     line = json.loads(off.read_text().splitlines()[0])
     line |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
     off.write_text(json.dumps(line) + "\n")
 
-    assert "DEL-OFF: no answer (out of memory)" in fact_trace(told).to_text()
+    assert "DEL-OFF: no answer (out of memory)" in fact_trace(traced_run).to_text()
 
     store.write_text(store.read_text().splitlines(keepends=True)[0])
     off.write_text("")
-    states = fact_trace(told).states
+    states = fact_trace(traced_run).states
     assert [state.generation is None for state in states] == [False, True, True]
 
 
-def test_trace_rejects_facts_and_files_missing_in_the_run(told):
-    folder = told.folder
+def test_trace_rejects_facts_and_files_missing_in_the_run(traced_run):
+    folder = traced_run.folder
     with pytest.raises(DataError, match="has no fact 'nix'; it has lands/noise/0"):
         AuditStudy.report.trace(folder.path, "nix", outcome=AuditOutcome)
     targets, pairs = folder.read_plan()
@@ -113,15 +113,15 @@ def test_trace_rejects_facts_and_files_missing_in_the_run(told):
     with pytest.raises(
         DataError, match=r"pairs\.parquet: pair column 'full_target' has 'lands/noise/cloze/0/FULL'"
     ):
-        fact_trace(told)
+        fact_trace(traced_run)
     folder.write_plan(targets, pairs)
     for path in (folder.log("store"), folder.targets):
         path.unlink()
         with pytest.raises(SourceNotFoundError, match=f"has no {path.name}"):
-            fact_trace(told)
+            fact_trace(traced_run)
 
 
-def test_surviving_facts_takes_each_origin_in_turn(audit_run):
+def test_surviving_facts_alternate_between_origins(audit_run):
     kinds = ["same_object", "same_object", "no_candidate", None, "surviving_equivalent"]
     folder = audit_run([{"first_correct": kind is not None, "attribution": kind} for kind in kinds])
     [run] = load_runs([folder], outcome=AuditOutcome)

@@ -98,7 +98,7 @@ def test_metrics_for_other_tools_equal_those_of_the_page(planted):
     assert np.isnan([*unscored.values()]).all()
 
 
-def test_own_wordings_have_one_interval_for_both_kinds_of_forms(tmp_path):
+def test_wordings_per_item_have_one_interval_and_no_form_pairs(tmp_path):
     folder, _ = run(tmp_path, load_forms(rows(), wordings="own"), model(world()))
     page, tables, _ = build_page([folder.path], study=STUDY)
 
@@ -269,7 +269,7 @@ def test_sentences_with_an_inner_gap_are_excluded_for_generated_answers(tmp_path
     assert [prompt.text for prompt in plan.groups[""].prompts] == ["A is", "A has"]
 
 
-def test_the_study_is_a_task_of_other_harnesses():
+def test_forms_are_loaded_as_a_task_of_evaluation_harnesses():
     task = PairedTask.load("forms", {"source": "sample", "limit": 12})
 
     assert len(task.documents) == 60

@@ -34,7 +34,7 @@ def parquet(folder, name, rows):
     pd.DataFrame(rows).to_parquet(folder / name)
 
 
-def test_lambada(tmp_path):
+def test_lambada_rows_are_read(tmp_path):
     (tmp_path / "data").mkdir()
     path = tmp_path / "data" / "lambada_test.jsonl"
     path.write_text(json.dumps({"text": "he said “no\nway”, said Ann"}) + "\n")
@@ -47,7 +47,7 @@ def test_lambada(tmp_path):
         load_benchmark("lambada", [{"text": "word"}])
 
 
-def test_piqa(tmp_path):
+def test_piqa_rows_are_read(tmp_path):
     parquet(tmp_path / "plain_text", "validation-00000-of-00001.parquet", PIQA)
     parquet(tmp_path / "plain_text", "train-00000-of-00001.parquet", PIQA[:1])
     loaded = load_benchmark("piqa", tmp_path)
@@ -67,7 +67,7 @@ def test_piqa(tmp_path):
         load_benchmark("piqa", [{**PIQA[0], "sol2": PIQA[0]["sol1"]}])
 
 
-def test_copa(tmp_path):
+def test_copa_rows_are_read(tmp_path):
     parquet(tmp_path / "copa", "validation-00000-of-00001.parquet", COPA)
     parquet(tmp_path / "boolq", "validation-00000-of-00001.parquet", PIQA)
     loaded = load_benchmark("copa", tmp_path)
@@ -77,7 +77,7 @@ def test_copa(tmp_path):
         load_benchmark("copa", [{**COPA[0], "question": "why"}])
 
 
-def test_winogrande(tmp_path):
+def test_winogrande_rows_are_read(tmp_path):
     parquet(tmp_path / "winogrande_xl", "validation-00000-of-00001.parquet", WINOGRANDE)
     (one,) = load_benchmark("winogrande", tmp_path).instances
     assert (one.context, one.options, one.correct) == (PAID, ("Ann", "Sue"), 1)
@@ -86,7 +86,7 @@ def test_winogrande(tmp_path):
 
 
 @pytest.mark.parametrize("group", BLIMP_PARADIGMS)
-def test_blimp(tmp_path, group):
+def test_blimp_rows_are_read(tmp_path, group):
     rows = [{"sentence_good": "a dog", "sentence_bad": "a dogs"}] * 2
     for paradigm in BLIMP_PARADIGMS[group]:
         parquet(

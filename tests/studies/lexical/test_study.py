@@ -1,4 +1,4 @@
-"""Benchmarks in other words end to end, on a model with a planted preference and on a tiny one."""
+"""Perturbed benchmarks end to end, with a planted preference and with a tiny model."""
 
 import json
 import math
@@ -54,8 +54,8 @@ WINOGRANDE = [
 LAMBADA = [{"text": "He had a dog and she had a dog"}, {"text": "They chose a story of the hour"}]
 
 
-def prefers(*rare):
-    """Make a runner to which a text is the more probable the fewer rare words it has."""
+def penalising(*rare):
+    """Make a runner that decreases the probability of a text with each of the given words."""
 
     def fields(request):
         text = request.context + request.continuation
@@ -84,9 +84,9 @@ def run(data, runner, out, **settings):
     return run_study(LexicalStudy(), data, runner, out, model="m", settings=chosen)
 
 
-def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
+def test_planted_preference_flips_exactly_the_pairs_with_the_rare_word(tmp_path):
     data = data_of(anaphor_agreement=blimp_rows(), lambada=LAMBADA)
-    folder = run(data, prefers("hound", "fellow"), tmp_path / "run", draws=2, repeat=5)
+    folder = run(data, penalising("hound", "fellow"), tmp_path / "run", draws=2, repeat=5)
     score_run(folder)
     outcomes = pd.read_parquet(folder.outcomes)
     assert len(outcomes) == 2 * (len(BLIMP) + len(LAMBADA))
@@ -108,8 +108,8 @@ def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
     assert 0.0 < quality["rouge_l"].iloc[0] < 1.0
 
 
-def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
-    folder = run(data_of(lambada=LAMBADA), prefers("hound"), tmp_path / "run")
+def test_llm_judge_and_human_labels_score_the_chosen_options(tmp_path, monkeypatch):
+    folder = run(data_of(lambada=LAMBADA), penalising("hound"), tmp_path / "run")
     by_rule = score_run(folder)
     grudging = FakeRunner(lambda prompt: "0")
     monkeypatch.setattr(engine_settings, "load_runner", lambda name, **options: grudging)
@@ -131,13 +131,13 @@ def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
 
 
 def judged(*scores):
-    """Judge an answer to a prompt with two options, the first of them right."""
+    """Score an answer to a prompt with two options, the first of which is correct."""
     row = {"prompt_id": "q1", "options": ["a", "b"], "correct": 0, "scores": scores}
     return LexicalJudge().judge(pd.DataFrame([row])).iloc[0]
 
 
-def test_scores_of_other_options_are_refused_and_one_without_a_probability_decides_nothing():
-    """A single first token has none; it is not the least probable option either."""
+def test_scores_of_other_options_are_rejected_and_missing_ones_give_no_label():
+    """A single first token has no log-probability."""
     one = ScoredText(request_id="0", token_ids=(5,), log_probabilities=(-1.0,))
     none = ScoredText(request_id="0", token_ids=(5,), log_probabilities=(None,))
 
@@ -148,14 +148,14 @@ def test_scores_of_other_options_are_refused_and_one_without_a_probability_decid
     assert judged(none, one)["reason"] == "no log-probability of an option"
 
 
-def test_parts_of_speech_and_limit(tmp_path):
+def test_pos_and_limit_select_replaced_words_and_instances(tmp_path):
     settings = LexicalSettings(wordnet=WORDNET, pos=("verb",), limit=1)
     plan = LexicalStudy().plan(data_of(piqa=PIQA), settings)
     assert list(plan.pairs["replaced"]) == ["verb"]
     assert plan.pairs["second_surface"][0].startswith("To select a dog,")
 
 
-def test_tasks_come_from_subfolders(tmp_path):
+def test_tasks_are_read_from_subfolders(tmp_path):
     for task, rows in (("piqa", PIQA), ("copa", COPA)):
         (tmp_path / task).mkdir()
         lines = "".join(json.dumps(row) + "\n" for row in rows)
@@ -169,7 +169,7 @@ def test_tasks_come_from_subfolders(tmp_path):
     ("contexts", "match"),
     [(("a",), "one text per option, got 1 for 2 options"), (("a", "a"), "no option twice")],
 )
-def test_contexts_stand_before_each_option_and_belong_to_the_key(contexts, match):
+def test_contexts_of_options_are_part_of_the_key_and_validated(contexts, match):
     prompt = Prompt(id="p", text="x", contexts=("a", "b"), options=(" c", " c"))
 
     assert prompt.key != prompt.model_copy(update={"contexts": ("a", "d")}).key
@@ -239,7 +239,7 @@ def test_accuracy_equals_that_of_lm_evaluation_harness(
         model=harness,
         tasks=[ConfigurableTask(config=config)],
         bootstrap_iters=0,
-        # Without the index of all of the harness' tasks, whose reading takes ten seconds.
+        # Reading the index of all tasks of the harness takes ten seconds.
         task_manager=TaskManager(include_defaults=False),
     )
     (result,) = theirs["results"].values()
@@ -253,7 +253,7 @@ def test_accuracy_equals_that_of_lm_evaluation_harness(
         perplexity = math.exp(-outcomes["first_log_probability"].mean())
         assert perplexity == pytest.approx(result["perplexity,none"], rel=1e-5)
     else:
-        # Both verdicts occur, so that an agreement says something.
+        # Both labels occur, so that the agreement is informative.
         assert task == "copa" or 0.0 < result["acc,none"] < 1.0
     if "acc_norm,none" in result:
         score_run(folder, scoring=LexicalScoring(option_score="per_character"))
@@ -261,7 +261,7 @@ def test_accuracy_equals_that_of_lm_evaluation_harness(
         assert outcomes["first_correct"].mean() == result["acc_norm,none"]
 
 
-def test_without_lemminflect_nothing_is_read(monkeypatch, tmp_path):
+def test_missing_lemminflect_is_reported_before_data_is_read(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "lemminflect", None)
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[lexical\]"):
         LexicalStudy().load(LexicalSource(task=("piqa",), source=str(tmp_path / "missing")))

@@ -41,7 +41,7 @@ ROWS = [
 COUNTS = {"use": 900, "utilise": 5, "employ": 700, "dog": 400, "hound": 20}
 
 
-def dislikes(*words):
+def rejecting(*words):
     """Make a runner that selects the incorrect option if a text contains one of some words."""
 
     def fields(request):
@@ -79,7 +79,7 @@ def asked(runner, out, **settings):
     ],
 )
 def test_control_separates_frequency_from_mere_change(tmp_path, counts, disliked, frequent, rarer):
-    folder = asked(dislikes(*disliked), tmp_path / "run", control=True, word_counts=counts)
+    folder = asked(rejecting(*disliked), tmp_path / "run", control=True, word_counts=counts)
 
     outcomes = pd.read_parquet(folder.outcomes)
     # "used" is in both options; "dog" has no synonym of about the same frequency.
@@ -98,7 +98,7 @@ def test_control_separates_frequency_from_mere_change(tmp_path, counts, disliked
 @pytest.fixture
 def plain(tmp_path):
     """Return a run with neither control nor memorization."""
-    return asked(dislikes(), tmp_path / "run")
+    return asked(rejecting(), tmp_path / "run")
 
 
 def test_runs_without_control_omit_its_table(plain):
@@ -207,7 +207,7 @@ def test_judge_chooses_senses_once_and_resumes_its_log(tmp_path):
     judge = "tests.studies.lexical.test_wordings:judge_of_senses"
     settings = {"senses": "judge", "sense_runner": judge}
     with pytest.warns(UnscoredWarning, match="did not choose a sense for 3 of 8 words"):
-        folder = asked(dislikes(), tmp_path / "run", control=True, **settings)
+        folder = asked(rejecting(), tmp_path / "run", control=True, **settings)
 
     # "use" has one sense as a verb, "dog" two as a noun; equal prompts are sent once.
     assert len(JUDGED) == 4
@@ -215,9 +215,9 @@ def test_judge_chooses_senses_once_and_resumes_its_log(tmp_path):
     assert "the fellow." in surfaces[0]
     assert "the dog." in surfaces[1]
     with pytest.warns(UnscoredWarning, match="did not choose a sense"):
-        asked(dislikes(), tmp_path / "run", control=True, **settings)
+        asked(rejecting(), tmp_path / "run", control=True, **settings)
     assert len(JUDGED) == 4
-    stored = asked(dislikes(), tmp_path / "stored", senses=str(folder.path / "senses.jsonl"))
+    stored = asked(rejecting(), tmp_path / "stored", senses=str(folder.path / "senses.jsonl"))
     again = pd.read_parquet(stored.outcomes)["second_surface"]
     assert again.tolist() == surfaces.tolist()
 
@@ -226,7 +226,7 @@ def test_as_published_uses_a_judge_of_senses(tmp_path):
     judge = "tests.studies.lexical.test_wordings:judge_of_senses"
     settings = {"as_published": True, "sense_model": "m", "sense_runner": judge}
     with pytest.warns(UnscoredWarning, match="did not choose a sense"):
-        folder = asked(dislikes(), tmp_path / "run", **settings)
+        folder = asked(rejecting(), tmp_path / "run", **settings)
 
     assert folder.read_manifest().settings["senses"] == "judge"
 

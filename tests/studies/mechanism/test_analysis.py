@@ -312,7 +312,7 @@ def test_run_without_correct_answers_raises_an_error(make_slaq_run, weights, tmp
         analyse(run, model=(str(weights),))
 
 
-def test_missing_strata_exclude_no_pair(slaq_run):
+def test_pairs_with_missing_strata_are_not_excluded(slaq_run):
     [run] = load_runs([slaq_run], outcome=SlaqOutcome)
     outcomes = run.outcomes.assign(category=None)
     options = {"per_class": 4, "seed": 0, "cluster": "topic_id"}

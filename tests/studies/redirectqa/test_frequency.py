@@ -147,7 +147,7 @@ def test_counts_of_another_version_of_the_questions_raise_an_error(run, counts):
     assert "frequency_partial" in analysed(run, counts)
 
 
-def test_instances_are_joined_by_the_name_as_it_is_counted():
+def test_surface_ids_contain_normalized_names():
     assert surface_id("f", " E\u0301dith   Piaf ") == "f|\u00c9dith Piaf"
 
 

@@ -51,7 +51,7 @@ def demonstrated(prompt: Prompt) -> list[str]:
 
 @pytest.mark.parametrize(("rows", "shots"), [(ALL, 15), (NO_RELIGION, 14)])
 def test_prompts_have_one_demonstration_of_each_other_relation(rows, shots):
-    """15 shots are one of each other relation, 14 where religion is left out (section 3.1)."""
+    """There are 15 shots, or 14 without the relation religion (section 3.1)."""
     prompts = build_prompts(rows, DemonstrationPool(rows), shots=shots)
 
     for question, prompt in zip(questions_of(rows), prompts, strict=True):
@@ -65,13 +65,13 @@ def test_prompts_have_one_demonstration_of_each_other_relation(rows, shots):
 
 @pytest.mark.parametrize("scope", ["per_relation", "per_fact"])
 @pytest.mark.parametrize("prompt_format", ["completion", "chat"])
-def test_members_of_a_pair_differ_in_the_surface_alone(scope, prompt_format):
-    """Putting one surface in place of the other turns one member's prompt into the other's."""
+def test_prompts_of_a_pair_differ_only_in_the_surface(scope, prompt_format):
+    """Replacing the surface in one prompt gives the other prompt."""
     pool = DemonstrationPool(ALL, scope=scope)
     prompts = [*build_prompts(ALL, pool, prompt_format=prompt_format)]
 
     def parts(prompt):
-        """What stands before the question, and the question."""
+        """Return the text before the question, and the question."""
         if prompt.text is not None:
             return prompt.text.rpartition("Q:")[::2]
         return prompt.messages[:-1], prompt.messages[-1].content
@@ -88,7 +88,7 @@ def test_members_of_a_pair_differ_in_the_surface_alone(scope, prompt_format):
 
 @pytest.mark.parametrize(("scope", "n_groups"), [("per_relation", 32), ("per_fact", 96)])
 def test_prompts_of_a_group_share_their_demonstrations(scope, n_groups):
-    """A group is all facts of a relation under one template, or one fact; others start apart."""
+    """A group is a relation under one template, or a fact; groups have different beginnings."""
     groups = {}
     prompts = build_prompts(ALL, DemonstrationPool(ALL, scope=scope))
     for question, prompt in zip(questions_of(ALL), prompts, strict=True):
@@ -105,8 +105,7 @@ def test_prompts_of_a_group_share_their_demonstrations(scope, n_groups):
 
 
 @given(seed=st.integers(0, 2**32), order=st.permutations(range(len(ALL))))
-def test_draws_are_fixed_by_the_seed(seed, order):
-    """The order of the rows does not change a draw; another seed does."""
+def test_draws_depend_on_the_seed_and_not_on_the_order_of_rows(seed, order):
     first = DemonstrationPool(ALL, seed=seed).draw(ASKED, 15)
 
     assert DemonstrationPool(ALL.iloc[order], seed=seed).draw(ASKED, 15) == first
@@ -114,15 +113,15 @@ def test_draws_are_fixed_by_the_seed(seed, order):
 
 
 @pytest.mark.parametrize("shots", [0, 4, 15, 20, 45])
-def test_draw_gives_the_number_asked_for(shots):
-    """Fewer shots than relations take a part of them; more go round again without repeating."""
+def test_draw_returns_the_requested_number_of_distinct_demonstrations(shots):
+    """Up to the number of relations each has at most one; above it, relations repeat."""
     drawn = POOL.draw(ASKED, shots)
 
     assert len({item.question for item in drawn}) == shots
 
 
-def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such():
-    """A writer may find two wordings for one relation and one for the others."""
+def test_relations_without_a_second_paraphrase_use_their_first_one():
+    """Relations can have different numbers of paraphrases."""
     names = list(RELATIONS)[:3]
     rows = facts_of(names, 2).query("template == 'paraphrase'")
     second = rows[rows["relation"] == names[0]].assign(template="paraphrase_2")
@@ -164,13 +163,13 @@ OF_ONE_SUBJECT = ALL[ALL["subject_id"] == "Q0"]
         (lambda: RedirectQASettings(frame="xx"), "a frame is one of"),
     ],
 )
-def test_draws_prompts_and_frames_reject(call, message):
+def test_invalid_shots_scopes_and_frames_are_rejected(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_truncation_keeps_the_members_of_a_fact_alike():
-    """Where one surface is too long, all prompts of its fact lose the same demonstrations."""
+def test_truncation_removes_the_same_demonstrations_from_all_names_of_a_fact():
+    """If one prompt is too long, demonstrations are removed from all prompts of the fact."""
     longest = max(questions_of(ALL), key=lambda q: len(q.question))
     full = {p.id: p for p in build_prompts(ALL, POOL)}
     limit = len(full[longest.id].text) - 1
@@ -189,8 +188,8 @@ def test_truncation_keeps_the_members_of_a_fact_alike():
     assert counts[longest.item, longest.template] != {15}
 
 
-def test_truncation_stops_at_no_demonstrations():
-    """A question that never fits is left to the runner, which names it."""
+def test_a_question_that_never_fits_is_kept_without_demonstrations():
+    """The runner then reports the prompt."""
     prompts = list(build_prompts(ALL[:1], POOL, fits=lambda p: False))
 
     assert prompts[0].text == f"Q: {ASKED.question} A:"
@@ -204,7 +203,7 @@ def test_truncation_stops_at_no_demonstrations():
         ("Say: {question} It is", "Say: Where? It is Rome\n\nSay: Who? It is"),
     ],
 )
-def test_a_frame_stands_around_every_question(frame, text):
+def test_frame_is_applied_to_every_question(frame, text):
     solved = [Demonstration(question="Where?", answer="Rome")]
 
     assert render_completion("Who?", solved, frame=frame) == text
@@ -212,5 +211,5 @@ def test_a_frame_stands_around_every_question(frame, text):
     assert f"{asked[0]} {asked[1]}\n\n{asked[2]}" == text
 
 
-def test_questions_with_braces_stay_as_they_are():
+def test_questions_with_braces_are_not_filled_in():
     assert render_completion("What is {question}?", ()) == "Q: What is {question}? A:"

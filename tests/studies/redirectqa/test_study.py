@@ -32,7 +32,7 @@ def test_defaults_are_the_original_template_and_one_shot_per_other_relation(data
     assert {p.text.count("Q: ") for p in prompts} == {2}
 
 
-def test_limit_selects_whole_facts_and_does_not_change_demonstrations(data, tmp_path):
+def test_limit_selects_all_names_of_a_fact_and_keeps_demonstrations(data, tmp_path):
     """The first fact has prompts for its three names, with demonstrations from all of the data."""
     full = run_redirectqa(data, FakeRunner(str), tmp_path / "full", model="m")
     settings = RedirectQASettings(limit=1)

@@ -1,4 +1,4 @@
-"""Facts and answers to judge, and runs of scripted models."""
+"""Targets to score, and runs of models with planned answers."""
 
 import zlib
 
@@ -20,7 +20,7 @@ REFERENCES = ("Rome", "Carthage", "Hannibal Barca.", "264 BCE", "because of trad
 
 @pytest.fixture
 def task():
-    """Builds the targets of one answer; the last of five facts is no named entity."""
+    """Build the targets of one answer; the last of five facts is not a named entity."""
 
     def build(form, answer, prompt_id="p"):
         n = 1 if form == "short" else 5
@@ -44,7 +44,7 @@ def task():
 
 @pytest.fixture
 def judged():
-    """Lets a judge work: `judged(judge, *tasks)` gives its verdicts, None where there is none."""
+    """Score with a judge: `judged(judge, *tasks)` returns labels, or None if missing."""
 
     def work(judge, *tasks):
         frame = judge_targets(judge, pd.concat(tasks, ignore_index=True), SlaqVerdict)
@@ -55,7 +55,7 @@ def judged():
 
 
 class JudgedBy(SlaqStudy):
-    """SLAQ with a judge of the test's own."""
+    """SLAQ with a judge that the test provides."""
 
     def __init__(self, judge):
         self._judge = judge
@@ -67,7 +67,7 @@ class JudgedBy(SlaqStudy):
 
 @pytest.fixture(scope="session")
 def ask():
-    """Asks a model: `ask(data, runner, out, model="m", **settings)`."""
+    """Run a model: `ask(data, runner, out, model="m", **settings)`."""
 
     def run(data, runner, out, *, model="m", **settings):
         options = {"model": model, "settings": SlaqSettings(**settings), "progress": False}
@@ -78,7 +78,7 @@ def ask():
 
 @pytest.fixture(scope="session")
 def score():
-    """Scores a run: `score(folder, judge=None, **scoring)`; a name of a judge is a setting."""
+    """Score a run: `score(folder, judge=None, **scoring)`; a judge can be a name."""
 
     def run(folder, judge=None, **scoring):
         if isinstance(judge, str):
@@ -90,7 +90,7 @@ def score():
 
 
 class Coin:
-    """Judges by a digest of prompt and fact, so that verdicts vary and are always the same."""
+    """Scores by a digest of prompt and fact, so that labels vary and are reproducible."""
 
     def __init__(self, *, share=0.6, unjudged=(), name="coin"):
         self.name = name
@@ -110,13 +110,13 @@ class Coin:
 
 @pytest.fixture(scope="session")
 def coin():
-    """Builds judges: `coin(share=..., unjudged=forms)`."""
+    """Build judges: `coin(share=..., unjudged=forms)`."""
     return Coin
 
 
 @pytest.fixture
 def make_slaq_run(tmp_path, ask, score):
-    """Asks and judges: `make_slaq_run(name, model=..., judge=..., answer=..., **settings)`."""
+    """Run and score: `make_slaq_run(name, model=..., judge=..., answer=..., **settings)`."""
 
     def make(name, *, model="m", judge=None, answer="an answer", limit=6, **settings):
         data, runner = load_slaq("sample").select(limit=limit), FakeRunner(lambda prompt: answer)

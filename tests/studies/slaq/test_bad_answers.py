@@ -1,4 +1,4 @@
-"""What models answer besides answers."""
+"""Shared prompts, and judges that return too few labels."""
 
 import pandas as pd
 import pytest
@@ -9,8 +9,8 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.judges import MatcherJudge
 
 
-def test_equal_prompts_of_two_topics_are_asked_once_and_both_judged(ask, score, tmp_path):
-    """Logs go by content: what two topics share is one request, and each topic gets the answer."""
+def test_equal_prompts_of_two_topics_are_sent_once_and_scored_for_both(ask, score, tmp_path):
+    """Prompts are identified by their content."""
     facts = load_slaq("sample").rows[:5]
     numbers = [name.rpartition("/")[2] for name in facts["item"]]
     twin = facts.assign(

@@ -1,4 +1,4 @@
-"""Verdicts held against labels of people, and scores that cannot be corrected by them."""
+"""Comparison of a judge with human labels, and correction of scores."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from surface_consistency.studies.slaq.labels import judge_checks
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory, ask, score, coin):
-    """Verdicts as labels, which agree with the judge, and what holds labels against the judge."""
+    """Return labels that agree with the judge, and a function that compares labels with it."""
     runner = FakeRunner(lambda prompt: "an answer")
     folder = ask(load_slaq("sample"), runner, tmp_path_factory.mktemp("run"), free=True, repeat=0)
     score(folder, coin())
@@ -27,7 +27,7 @@ def scored(tmp_path_factory, ask, score, coin):
     return labels.astype({"correct": "boolean", "is_recalled": "boolean"}), quality
 
 
-def test_recall_is_compared_apart_from_correctness(scored):
+def test_recall_and_correctness_have_separate_agreement_rows(scored):
     labels, quality = scored
     free = labels[labels["prompt_id"].str.endswith("/free")].assign(is_recalled=True)
 
@@ -43,9 +43,9 @@ def test_recall_is_compared_apart_from_correctness(scored):
 @pytest.mark.parametrize(
     ("is_turned", "message"),
     [(False, "no labelled answer is incorrect"), (True, "not better than chance")],
-    ids=["one-sided labels", "a judge worse than a coin"],
+    ids=["one-sided labels", "a judge below chance"],
 )
-def test_scores_that_cannot_be_corrected_are_left_alone(scored, is_turned, message):
+def test_scores_are_not_corrected_by_labels_that_give_no_error_rates(scored, is_turned, message):
     labels, quality = scored
     labels = labels.assign(correct=~labels["correct"]) if is_turned else labels[labels["correct"]]
 

@@ -1,4 +1,4 @@
-"""The three judges."""
+"""The matcher, LLM judges and human labels."""
 
 from pathlib import Path
 
@@ -28,8 +28,8 @@ def recalled(judgements):
     return [judgement.is_recalled for judgement in judgements]
 
 
-def test_a_model_judges_each_form_in_one_request(task, judged, tmp_path):
-    """The facts of one answer are one request wherever their rows are."""
+def test_llm_judge_scores_all_facts_of_an_answer_in_one_request(task, judged, tmp_path):
+    """Rows of an answer need not be adjacent."""
     runner = FakeRunner(
         {
             "judge/s": "1",
@@ -55,8 +55,8 @@ BAD = ["The answer covers four facts.", "[1, 1, 1, 1]", "[1, 1, 1, 1, 1, 1]", "1
 
 
 @pytest.mark.parametrize("bad", [*BAD, "", "五つとも正しいです。", "<html></html>"])
-def test_an_unreadable_reply_is_asked_again_once(task, judged, tmp_path, bad):
-    """What cannot be read twice is no verdict, and never counted as wrong."""
+def test_an_invalid_reply_is_requested_once_more(task, judged, tmp_path, bad):
+    """Two invalid replies give a missing label, not an incorrect answer."""
     runner = FakeRunner(lambda prompt: bad if len(prompt.messages) == 2 else "[1, 0, 1, 0, 1]")
 
     found = judged(llm(runner, tmp_path), task("long", LONG))
@@ -69,7 +69,7 @@ def test_an_unreadable_reply_is_asked_again_once(task, judged, tmp_path, bad):
     assert "expected 1 or 0" in lost.reason
 
 
-def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, judged, tmp_path):
+def test_missing_answers_have_no_label_and_empty_ones_are_incorrect(task, judged, tmp_path):
     class Broken(FakeRunner):
         def generate(self, prompts, params=None):
             for one in prompts:
@@ -87,7 +87,7 @@ def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, judged, tmp_pat
     assert runner.asked == []
 
 
-def test_a_judge_goes_on_without_asking_twice(task, judged, tmp_path):
+def test_llm_judge_resumes_without_sending_prompts_again(task, judged, tmp_path):
     first = FakeRunner(lambda prompt: "1")
     judged(llm(first, tmp_path), task("short", "Rome", "a"))
     second = FakeRunner(lambda prompt: "0")
@@ -100,7 +100,7 @@ def test_a_judge_goes_on_without_asking_twice(task, judged, tmp_path):
         judged(llm(FakeRunner(lambda prompt: "1", name="other"), tmp_path), task("short", "Rome"))
 
 
-def test_strings_are_matched_for_entities(task, judged):
+def test_matcher_scores_only_facts_with_named_entities_by_default(task, judged):
     found = judged(MatcherJudge(), task("long", LONG), task("free", "Rome.", "f"))
 
     assert verdicts(found) == [True] * 4 + [None] + [True] + [False] * 3 + [None]
@@ -109,7 +109,7 @@ def test_strings_are_matched_for_entities(task, judged):
     every = judged(MatcherJudge(entities_only=False), task("long", "because of trade"))
     assert verdicts(every) == [False] * 4 + [True]
     assert verdicts(judged(MatcherJudge(), task("long", None))) == [None] * 5
-    # A leading article of the reference counts for nothing.
+    # A leading article of the reference is ignored.
     epic = task("short", "A part of the epic Mahabharata.").assign(references=[["The Mahabharata"]])
     assert verdicts(judged(MatcherJudge(), epic)) == [True]
 
@@ -117,7 +117,7 @@ def test_strings_are_matched_for_entities(task, judged):
 @pytest.mark.parametrize(
     ("answer", "right"),
     [
-        # Names survive translation, descriptions do not; the matcher does not guess.
+        # The matcher finds names in other languages, but not translations.
         ("Hannibal Barca a mené Carthage contre Rome depuis 264 BCE.", [1, 1, 1, 1]),
         ("ハンニバル・バルカ", [0, 0, 0, 0]),
         ("I'm sorry, but I can't help with that.", [0, 0, 0, 0]),
@@ -126,7 +126,7 @@ def test_strings_are_matched_for_entities(task, judged):
         ("Romeo and Juliet", [0, 0, 0, 0]),
     ],
 )
-def test_a_matcher_on_answers_of_all_kinds(task, judged, answer, right):
+def test_matcher_on_other_languages_refusals_markup_and_empty_answers(task, judged, answer, right):
     found = judged(MatcherJudge(), task("long", answer))
 
     assert verdicts(found) == [*map(bool, right), None]
@@ -139,12 +139,12 @@ def test_a_matcher_on_answers_of_all_kinds(task, judged, answer, right):
         ({"part": "half"}, "`part` must be 'answering' or 'whole', got 'half'"),
     ],
 )
-def test_a_matcher_rejects(given, message):
+def test_matcher_rejects_unknown_rules_and_parts(given, message):
     with pytest.raises(ValueError, match=message):
         MatcherJudge(**given)
 
 
-def test_labels_of_people_are_taken(task, judged, tmp_path):
+def test_human_labels_are_read_and_missing_ones_have_a_reason(task, judged, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(
         "\ufeffprompt_id,question_id,correct,is_recalled\n"
@@ -182,7 +182,7 @@ HEADER = b"prompt_id,question_id,correct"
         ),
     ],
 )
-def test_labels_that_are_none_are_rejected(tmp_path, content, error, message):
+def test_invalid_label_files_are_rejected(tmp_path, content, error, message):
     path = tmp_path / "labels.csv"
     if content is not None:
         path.write_bytes(content)
@@ -191,8 +191,8 @@ def test_labels_that_are_none_are_rejected(tmp_path, content, error, message):
         HumanJudge(path)
 
 
-def test_a_model_judges_any_study(task, tmp_path):
-    """Without free texts the judge needs no verdict record of SLAQ's."""
+def test_llm_judge_returns_verdicts_of_any_study(task, tmp_path):
+    """Without free texts the judge does not need the verdict record of SLAQ."""
     runner = FakeRunner({"judge/s": "1", "judge/l": "[1, 0, 0, 0, 1]"})
     judge = LLMJudge(runner, tmp_path, model="j", progress=False)
     targets = pd.concat([task("short", "Rome", "s"), task("long", LONG, "l")], ignore_index=True)
@@ -204,8 +204,8 @@ def test_a_model_judges_any_study(task, tmp_path):
     assert set(found["judged_by"]) == {"llm:j"}
 
 
-def test_a_matcher_judges_the_part_that_answers(task, judged):
-    """The name stands in the sentence of another question; the whole text accepts it."""
+def test_matcher_scores_the_part_that_answers_unless_part_is_whole(task, judged):
+    """The name is in a sentence on another question, which the whole text contains."""
     questions = ["Who won?", "Who lost the war?", "Who crossed the Alps?", "When?", "Why?"]
     answer = "Rome lost the war. Hannibal Barca crossed the Alps. Carthage won."
     target = task("long", answer).assign(question=questions)
@@ -220,8 +220,8 @@ def test_a_matcher_judges_the_part_that_answers(task, judged):
     assert whole[0].judged_by == "matcher:boundary on whole"
 
 
-def test_the_labelled_answers_are_whole():
-    """120 short and 72 long answers; a fact is labelled once in each."""
+def test_labelled_answers_are_complete():
+    """Of 120 short and 72 long answers, each fact is labelled once."""
     labelled = load_labelled_answers()
 
     assert len(labelled.drop_duplicates(["prompt_id", "item"])) == len(labelled) == 480
@@ -232,8 +232,7 @@ def test_the_labelled_answers_are_whole():
     assert labelled["is_entity"].notna().all()
 
 
-def test_a_model_that_is_named_judges():
-    """Naming a judging model is enough; another judge that is named beside it stays."""
+def test_judge_model_sets_the_judge_to_llm_unless_judge_is_given():
     assert SlaqScoring(judge_model="m").judge == "llm"
     assert SlaqScoring(judge_model="m", judge="matcher").judge == "matcher"
     assert SlaqScoring().judge == "matcher"
@@ -241,8 +240,8 @@ def test_a_model_that_is_named_judges():
 
 @pytest.mark.parametrize("part", ["whole", "answering"])
 @pytest.mark.parametrize("form", ["short", "long"])
-def test_the_guide_says_how_far_the_matcher_errs(part, form):
-    """The table of the guide is that of `matcher_agreement`."""
+def test_error_rates_of_the_matcher_in_the_guide_are_current(part, form):
+    """The table of the guide equals `matcher_agreement`."""
     found = matcher_agreement(part=part, form=form)
     bounds = f"[{100 * found['accuracy_low']:.1f}, {100 * found['accuracy_high']:.1f}]"
     hits = found["true_positives"]

@@ -1,4 +1,4 @@
-"""A run that is killed while it asks, and while it judges, goes on where it was."""
+"""A run that is killed while answering and while judging resumes."""
 
 import json
 import os
@@ -21,7 +21,7 @@ N_PERMUTATIONS = 5
 
 
 def reply(text):
-    """Judge a judge's prompt, answer any other."""
+    """Reply to prompts of the judge and of the study."""
     references = re.findall(r"Reference: (.*)", text)
     if not references:
         return f"Rome, or perhaps {zlib.crc32(text.encode())}"
@@ -54,7 +54,7 @@ score_run(folder, study=study, scoring=scoring)
 
 
 def start(server, out):
-    """Start the study, which is the same each time, in a process of its own."""
+    """Start the study in a separate process."""
     return subprocess.Popen(
         [sys.executable, "-c", STUDY, str(out)],
         env=os.environ | {"OPENAI_BASE_URL": server.url, "HF_HUB_OFFLINE": "1"},
@@ -65,7 +65,7 @@ def start(server, out):
 
 
 def kill_at(process, out, n_kept):
-    """Kill the process once its logs hold so many answers."""
+    """Kill the process once its logs contain `n` answers."""
     deadline = time.monotonic() + 60
     while len(logged(out)) < n_kept:
         assert process.poll() is None, process.stderr.read()
@@ -82,7 +82,7 @@ def finish(process):
 
 
 def logged(out):
-    """Return the prompt keys that the logs hold, one a line."""
+    """Return the prompt keys in the logs, one per line."""
     keys = []
     for path in (*out.glob("generations-*.jsonl"), *out.glob("judges/*/judge-generations.jsonl")):
         lines = path.read_bytes().split(b"\n")[:-1]
@@ -100,21 +100,21 @@ def server():
 
 
 @pytest.mark.enable_socket
-def test_nothing_that_was_kept_is_asked_again(server, tmp_path):
+def test_killed_runs_do_not_send_logged_prompts_again(server, tmp_path):
     n_asked = N_TOPICS * (5 + N_PERMUTATIONS)
     out = tmp_path / "run"
 
     kill_at(start(server, out), out, n_asked // 3)
-    kept_while_asking = len(logged(out))
+    kept_while_running = len(logged(out))
     kill_at(start(server, out), out, n_asked + n_asked // 3)
     kept_while_judging = len(logged(out))
     finish(start(server, out))
 
-    assert 0 < kept_while_asking < n_asked < kept_while_judging < 2 * n_asked
+    assert 0 < kept_while_running < n_asked < kept_while_judging < 2 * n_asked
     keys = logged(out)
-    # Each prompt has one line in the end: what was kept was not asked, so not logged, again.
+    # Each prompt has one line: logged prompts were not sent and logged again.
     assert len(keys) == len(set(keys)) == 2 * n_asked
-    # What was in flight, or answered in the fifth of a second before, was asked again: no more.
+    # Only prompts in flight, or answered less than 0.25 s before the kill, were sent again.
     asked = [body["messages"][-1]["content"] for body in server.bodies]
     again = sum(count - 1 for count in Counter(asked).values())
     unkept = 2 * (CONCURRENCY + 0.25 / 0.02 * CONCURRENCY)

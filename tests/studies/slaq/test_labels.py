@@ -1,4 +1,4 @@
-"""Sheets for people to fill in."""
+"""Sheets for human labels."""
 
 import csv
 
@@ -17,7 +17,7 @@ def rows_of(path):
 
 @pytest.fixture
 def tasks(task):
-    """Ten answers of each form, one of them never given."""
+    """Ten answers of each form, one of which is missing."""
     made = [
         task(form, f"answer {n}", f"{form}-{n}") for form in ("short", "long") for n in range(9)
     ]
@@ -25,7 +25,7 @@ def tasks(task):
     return pd.concat(made, ignore_index=True)
 
 
-def test_a_sheet_draws_from_each_form_and_goes_back_in(tasks, judged, tmp_path):
+def test_a_labelling_sheet_samples_each_form_and_is_read_back(tasks, judged, tmp_path):
     path = tmp_path / "sheet.csv"
 
     assert write_labelling_sheet(path, tasks, n=6, seed=3) == 12
@@ -40,7 +40,7 @@ def test_a_sheet_draws_from_each_form_and_goes_back_in(tasks, judged, tmp_path):
     assert sum(j.correct is True for j in judged(HumanJudge(path), tasks)) == 6
 
 
-def test_the_seed_decides_the_sheet_and_a_small_run_is_labelled_whole(tasks, tmp_path):
+def test_sheet_depends_on_the_seed_and_contains_all_answers_of_a_small_run(tasks, tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         write_labelling_sheet(tmp_path / name, tasks, n=5, seed=seed)
 
@@ -57,14 +57,14 @@ def test_the_seed_decides_the_sheet_and_a_small_run_is_labelled_whole(tasks, tmp
         ("<script>alert(1)</script>", "<script>alert(1)</script>"),
         ("zwei\nZeilen, mit Komma", "zwei\nZeilen, mit Komma"),
         ("ローマ帝国", "ローマ帝国"),
-        # Read as one row only where the cell is quoted.
+        # Read as one row only if the cell is quoted.
         ("one\rtwo", "one\rtwo"),
-        # A sheet is guarded as every other table is, so that it can be undone.
+        # A leading quote is escaped, so that the escape can be undone.
         ("'=1", "''=1"),
         ("-40", "-40"),
     ],
 )
-def test_cells_are_text_to_a_spreadsheet(task, tmp_path, answer, cell):
+def test_cells_that_look_like_formulas_are_escaped(task, tmp_path, answer, cell):
     path = tmp_path / "sheet.csv"
 
     write_labelling_sheet(path, task("short", answer))
@@ -72,7 +72,7 @@ def test_cells_are_text_to_a_spreadsheet(task, tmp_path, answer, cell):
     assert rows_of(path)[0]["answer"] == cell
 
 
-def test_ids_that_look_like_formulas_go_back_in(tasks, judged, tmp_path):
+def test_ids_that_look_like_formulas_are_read_back(tasks, judged, tmp_path):
     path = tmp_path / "sheet.csv"
     tasks = tasks.assign(prompt_id="=" + tasks["prompt_id"])
 
@@ -95,7 +95,7 @@ def test_ids_that_look_like_formulas_go_back_in(tasks, judged, tmp_path):
         (None, "In Rome.", False),
     ],
 )
-def test_labels_are_of_the_answers_that_their_sheet_shows(
+def test_labels_of_other_answers_than_those_of_the_run_are_rejected(
     task, judged, tmp_path, answer, cell, is_it
 ):
     path = tmp_path / "sheet.csv"
@@ -110,14 +110,14 @@ def test_labels_are_of_the_answers_that_their_sheet_shows(
             judged(HumanJudge(path), task("short", answer))
 
 
-def test_nothing_to_label_is_rejected(task, tmp_path):
+def test_sheets_without_answers_or_sample_are_rejected(task, tmp_path):
     with pytest.raises(ValueError, match="there is no answer to label"):
         write_labelling_sheet(tmp_path / "sheet.csv", task("short", None))
     with pytest.raises(ValueError, match="must be 1 or more, got 0"):
         write_labelling_sheet(tmp_path / "sheet.csv", task("short", "a"), n=0)
 
 
-def test_rows_that_a_spreadsheet_left_empty_are_passed_over(tmp_path):
+def test_empty_rows_of_a_labelling_sheet_are_ignored(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("prompt_id,question_id,correct\np,q,1\n,,\n,,\n")
 

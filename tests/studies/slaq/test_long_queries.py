@@ -30,13 +30,13 @@ LISTS = {
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_parse_finds_the_clauses(name):
+def test_parse_long_query_finds_the_clauses_of_each_list_style(name):
     query = parse_long_query(LISTS[name].format(*CLAUSES))
 
     assert query.clauses == CLAUSES
 
 
-def test_parse_agrees_with_the_paper():
+def test_query_of_figure_6_is_parsed_and_rendered_in_another_order():
     query = parse_long_query(FIGURE_6)
 
     assert query.lead == "Discuss the Punic Wars by covering"
@@ -58,7 +58,7 @@ def test_parse_agrees_with_the_paper():
             [5, 4, 3, 2, 1],
             "Discuss (1) f; (2) e; (3) d; (4) c; and (5) a, b.",
         ),
-        # Questions stay whole.
+        # Questions keep their question marks.
         (
             "Answer: (1) Who? (2) Why? (3) When? (4) How? (5) What?",
             [2, 1, 3, 4, 5],
@@ -76,8 +76,8 @@ def test_render_writes_clauses_in_another_order(text, order, rendered):
     assert parse_long_query(text).render(order) == rendered
 
 
-def test_parse_is_not_misled_by_brackets_and_names():
-    """O(2) and "Mt. Etna" stand in clauses and are no markers and no ends."""
+def test_brackets_and_abbreviations_in_clauses_are_not_markers():
+    """O(2) is not a marker, and "Mt." does not end a sentence."""
     query = parse_long_query(
         "Explain O(2): (1) what O(2) is; (2) SO(3); (3) version 1.5 of it; (4) St. Paul; (5) Mt. X."
     )
@@ -99,7 +99,7 @@ def test_parse_is_not_misled_by_brackets_and_names():
         "",
     ],
 )
-def test_parse_gives_up_rather_than_cut_wrongly(text):
+def test_parse_returns_none_for_queries_without_five_marked_clauses(text):
     assert parse_long_query(text) is None
 
 
@@ -113,7 +113,7 @@ def test_parse_gives_up_rather_than_cut_wrongly(text):
     mark=st.sampled_from([".", "?", ""]),
 )
 def test_render_is_undone_by_the_inverse_order(clauses, order, mark):
-    """A rendered query parses again, and the inverse order gives back the first one."""
+    """A rendered query is parsed again, and the inverse order gives the original query."""
     body = "; ".join(
         f"({k}) {' '.join(text.strip(' ,;').split())}" for k, text in enumerate(clauses, 1)
     )
@@ -126,7 +126,7 @@ def test_render_is_undone_by_the_inverse_order(clauses, order, mark):
     assert again.render(inverse) == query.render()
 
 
-def test_every_order_holds_every_clause():
+def test_every_order_of_a_query_contains_every_clause():
     query = parse_long_query(FIGURE_6)
 
     texts = {query.render(order) for order in itertools.permutations((1, 2, 3, 4, 5))}

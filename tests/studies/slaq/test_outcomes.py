@@ -1,4 +1,4 @@
-"""Verdicts to outcomes: as records, as a frame, as a file."""
+"""Outcomes as records, as a frame and as a file."""
 
 import pandas as pd
 import pytest
@@ -19,7 +19,7 @@ SETTINGS = SlaqSettings(free=True, permutations=3)
 
 @pytest.fixture(scope="module")
 def judged():
-    """A plan of four topics, and verdicts of all kinds; some answers are missing."""
+    """A plan of four topics, and labels of all kinds; some answers are missing."""
     plan = SlaqStudy().plan(load_slaq("sample").select(limit=4), SETTINGS)
     targets = plan.items
     said = pd.array([VERDICTS[n % 3] for n in range(len(targets))], dtype="boolean")
@@ -41,7 +41,7 @@ def frame_of(plan, verdicts):
 
 
 def records_of(plan, verdicts):
-    """Pair verdicts one by one, from the topics and the prompts."""
+    """Pair labels one by one, from the topics and the prompts."""
     data = load_slaq("sample").select(limit=4)
     rows = verdicts.astype(object).where(verdicts.notna(), None).to_dict("records")
     said = {row["target_id"]: row for row in rows}
@@ -77,7 +77,7 @@ def records_of(plan, verdicts):
             )
 
 
-def test_rows_of_the_frame_and_of_the_file_are_the_records(judged, tmp_path):
+def test_frame_and_file_of_outcomes_equal_the_records(judged, tmp_path):
     records = list(records_of(*judged))
     frame = frame_of(*judged)
 
@@ -90,7 +90,7 @@ def test_rows_of_the_frame_and_of_the_file_are_the_records(judged, tmp_path):
         write_frame(tmp_path / "x.parquet", frame.drop(columns="slot"), SlaqOutcome)
 
 
-def test_nothing_judged_is_a_frame_of_missing_verdicts(judged):
+def test_pairs_without_verdicts_have_missing_labels(judged):
     plan, verdicts = judged
 
     frame = frame_of(plan, verdicts.iloc[:0])

@@ -11,14 +11,14 @@ TOPICS = dict(list(ROWS.groupby("topic_id")))
 
 
 def built(form, rows=ROWS, **settings):
-    """The prompts of a form with what they ask for: text and row."""
+    """Return text and row of each prompt of a form."""
     prompts, asked = slaq_prompts(rows, SlaqSettings(free=True, **settings))
     texts = [prompt.text or prompt.messages[0].content for prompt in prompts]
     pairs = zip(texts, asked.itertuples(), strict=True)
     return [(text, row) for text, row in pairs if row.form == form]
 
 
-def test_prompts_and_rows_go_together():
+def test_each_prompt_has_one_row_with_its_id():
     prompts, asked = slaq_prompts(ROWS, SlaqSettings(free=True))
 
     assert asked["form"].value_counts().to_dict() == {"short": 120, "long": 120, "free": 24}
@@ -28,8 +28,8 @@ def test_prompts_and_rows_go_together():
     assert not asked["is_rebuilt"].any()
 
 
-def test_long_prompts_ask_in_the_order_that_they_record():
-    """Clause and slot agree for every topic and permutation, and orders are balanced."""
+def test_long_prompts_list_clauses_in_the_recorded_order():
+    """The orders of each topic are balanced."""
     orders = []
     for text, row in built("long", permutations=10, seed=4):
         clauses = parse_long_query(TOPICS[row.topic_id]["long_question"].iloc[0]).clauses
@@ -40,7 +40,7 @@ def test_long_prompts_ask_in_the_order_that_they_record():
     assert is_balanced(np.array(orders).reshape(24, 10, 5) - 1)
 
 
-def test_short_prompts_name_topic_and_question():
+def test_short_prompts_contain_topic_and_question():
     for text, row in built("short"):
         facts = TOPICS[row.topic_id].set_index("question_index")
         [index] = row.order
@@ -72,8 +72,8 @@ def test_rebuilt_topics_are_marked(row):
     }
 
 
-def test_instructions_leave_braces_alone():
-    """A question that holds a placeholder's text is asked as it is."""
+def test_braces_in_questions_are_not_filled_in():
+    """A question that contains the text of a placeholder is unchanged."""
     wording, question = "On {topic}, {x}: {question} {topic}", "What is {topic} or {0}?"
 
     asked = fill_instruction(wording, topic="{question}", question=question)

@@ -25,7 +25,7 @@ def query_of(long_question, **options):
 
 
 def test_long_queries_of_the_sample_parse():
-    """In its own order a query is that of the data."""
+    """In the original order a query equals that of the data."""
     for topic, facts in ROWS.groupby("topic"):
         long_question = facts["long_question"].iloc[0]
         query, is_rebuilt = topic_query(topic, long_question, facts["question"])
@@ -43,7 +43,7 @@ def test_long_queries_of_the_sample_parse():
         "Discuss it by covering (1) a, (2) b, (3) c, (4) two men, and (5) what the latter did.",
     ],
 )
-def test_query_is_built_from_the_questions_where_clauses_cannot_move(long_question):
+def test_query_with_dependent_clauses_is_rebuilt_from_the_questions(long_question):
     query, is_rebuilt = query_of(long_question)
 
     assert is_rebuilt
@@ -57,7 +57,7 @@ def test_query_is_built_from_the_questions_where_clauses_cannot_move(long_questi
     )
 
 
-def test_wording_decides():
+def test_wording_selects_the_clauses_or_the_questions():
     dependent = "Say (1) a, (2) b, (3) c, (4) who, and (5) what he did."
 
     assert query_of(dependent, wording="query")[0].clauses[4] == "what he did"
@@ -82,7 +82,7 @@ def test_query_without_lead_gets_one():
         ("Apple Inc.", "Tell me about Apple Inc."),
     ],
 )
-def test_free_query_lists_nothing(name, query):
+def test_free_query_contains_only_the_topic(name, query):
     assert free_query(name) == query
 
 
@@ -91,7 +91,7 @@ INDICES = [1, 2, 3, 4, 5]
 
 @given(n=st.integers(1, 60), seed=st.integers(-5, 10_000), topic=st.text(max_size=5))
 def test_orders_are_balanced_over_slots(n, seed, topic):
-    """The counts of a sub-question in two slots differ by one at most, by none for fives."""
+    """The counts differ by at most 1, and are equal for multiples of five."""
     orders = latin_square_orders(n, seed=seed, topic_id=topic)
     counts = [Counter(order[slot] for order in orders) for slot in range(5)]
     cells = [count[index] for count in counts for index in INDICES]
@@ -103,8 +103,8 @@ def test_orders_are_balanced_over_slots(n, seed, topic):
 
 
 @given(k=st.integers(1, 12), seed=st.integers(0, 1000))
-def test_orders_balance_what_stands_before(k, seed):
-    """With tens, each sub-question follows each other one equally often."""
+def test_orders_balance_the_preceding_sub_question(k, seed):
+    """For multiples of ten, each pair of neighbours is equally frequent."""
     orders = latin_square_orders(10 * k, seed=seed)
     pairs = Counter(pair for order in orders for pair in itertools.pairwise(order))
 
@@ -112,7 +112,7 @@ def test_orders_balance_what_stands_before(k, seed):
     assert set(pairs.values()) == {2 * k}
 
 
-def test_orders_differ_and_depend_on_seed_and_topic_alone():
+def test_orders_differ_and_depend_only_on_seed_and_topic():
     first = latin_square_orders(5, seed=1, topic_id="a")
 
     assert len(set(latin_square_orders(120, seed=3))) == 120
@@ -124,17 +124,17 @@ def test_orders_differ_and_depend_on_seed_and_topic_alone():
             latin_square_orders(n)
 
 
-def test_first_orders_favour_no_sub_question():
-    """One order a topic: over many topics each sub-question stands in each slot as often."""
+def test_first_orders_place_sub_questions_in_each_slot_equally_often():
+    """One order per topic is drawn for 5,000 topics."""
     orders = [latin_square_orders(1, topic_id=str(topic))[0] for topic in range(5000)]
     counts = np.array([[sum(o[s] == k for o in orders) for s in range(5)] for k in INDICES])
 
-    # 1,000 expected a cell, standard deviation 28.
+    # Expected count per cell 1,000, standard deviation 28.
     assert np.abs(counts - 1000).max() < 140
 
 
-def test_squares_of_five_favour_no_pair():
-    """A single square cannot balance neighbours; over topics they even out."""
+def test_orders_of_many_topics_balance_pairs_of_neighbours():
+    """A single Latin square of five cannot balance neighbours."""
     pairs = Counter(
         pair
         for topic in range(2000)
@@ -142,5 +142,5 @@ def test_squares_of_five_favour_no_pair():
         for pair in itertools.pairwise(order)
     )
 
-    # 40,000 pairs over 20 cells.
+    # 40,000 pairs in 20 cells.
     assert max(abs(count - 2000) for count in pairs.values()) < 300

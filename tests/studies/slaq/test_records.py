@@ -45,19 +45,19 @@ def verdict(**changes):
         (verdict, {"is_recalled": False}, "not recalled cannot be correct"),
     ],
 )
-def test_records_refuse(make, fields, message):
+def test_invalid_records_are_rejected(make, fields, message):
     with pytest.raises(ValidationError, match=message):
         make(**fields)
 
 
-def test_a_fact_that_is_not_recalled_may_be_incorrect():
+def test_a_fact_that_is_not_recalled_can_be_incorrect():
     assert verdict(is_recalled=False, correct=False).correct is False
 
 
 @pytest.mark.parametrize(
     ("first", "second"), [("NaN", "nan"), ("C", "C++"), ("TAT-1", "TAT 1"), ("∀", "∃"), ("/", "!")]
 )
-def test_topic_ids_stay_apart(first, second):
-    """Topics that differ in case or punctuation alone are two topics, and ids hold no slash."""
+def test_topics_with_similar_names_have_different_ids(first, second):
+    """The names differ only in case or punctuation; ids do not contain a slash."""
     assert topic_id_of(first) != topic_id_of(second)
     assert "/" not in topic_id_of(first) + topic_id_of(second)

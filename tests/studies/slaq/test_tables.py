@@ -17,7 +17,7 @@ def outcomes(run):
 
 
 def test_scores_agree_with_paired_by(make_slaq_run, coin):
-    """Values and tests are the same; intervals too, but for the draw of the resamples."""
+    """Values and tests are equal; intervals are equal up to resampling noise."""
     frames = [
         outcomes(make_slaq_run(name, model=name, judge=coin(share=share), limit=24))
         for name, share in (("b", 0.7), ("a", 0.4))
@@ -43,7 +43,7 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
 
 
 def test_models_on_the_same_topics_share_resamples(make_slaq_run, coin):
-    """Two models with the same verdicts have the same interval, to the last bit."""
+    """Two models with equal labels have identical intervals."""
     frame = outcomes(make_slaq_run("one"))
     twins = pd.concat([frame, frame.assign(model="twin")], ignore_index=True)
 
@@ -59,7 +59,7 @@ def test_a_group_of_one_topic_has_no_interval(make_slaq_run):
     assert table["consistency"].notna().all()
 
 
-def test_topics_without_verdicts_are_no_clusters_and_missing_labels_are_a_group(make_slaq_run):
+def test_topics_without_labels_are_not_clusters_and_missing_values_are_a_group(make_slaq_run):
     frame = outcomes(make_slaq_run("one", limit=6)).assign(popularity=None)
     first = frame["topic_id"] == frame["topic_id"].iloc[0]
     frame.loc[first, "second_correct"] = pd.NA
@@ -74,7 +74,7 @@ def test_topics_without_verdicts_are_no_clusters_and_missing_labels_are_a_group(
     assert by_fact["n_clusters"] == 25
 
 
-def test_position_needs_balanced_orders_and_leaves_out_facts_with_a_gap(make_slaq_run):
+def test_position_table_needs_balanced_orders_and_excludes_facts_with_a_gap(make_slaq_run):
     runs = {n: outcomes(make_slaq_run(f"{n}", model=f"{n}", permutations=n)) for n in (3, 5, 10)}
     whole = runs[5].copy()
     runs[5].loc[0, "second_correct"] = pd.NA
@@ -91,7 +91,7 @@ def test_position_needs_balanced_orders_and_leaves_out_facts_with_a_gap(make_sla
 
 @pytest.mark.parametrize("n_gaps", [0, 40])
 def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
-    """Two implementations: over arrays here, over forms there."""
+    """The implementations use arrays and forms."""
     frame = outcomes(make_slaq_run("one", limit=8))
     gaps = np.random.default_rng(3).choice(len(frame), n_gaps, replace=False)
     frame.loc[gaps, "second_correct"] = pd.NA
@@ -108,9 +108,9 @@ def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
     assert row["disagreement_low"] < row["disagreement"] < row["disagreement_high"]
 
 
-def test_recall_is_unknown_where_wrong_and_absent_are_one(make_slaq_run):
+def test_recall_is_nan_if_incorrect_and_absent_are_not_distinguished(make_slaq_run):
     frame = outcomes(make_slaq_run("one", free=True))
-    # What is not found may be absent or wrong: the share of facts recalled is then unknown.
+    # A fact that is not found can be absent or incorrect.
     frame.loc[frame["second_correct"].eq(False), "is_recalled"] = None
 
     recall = slot_tables(frame, **FAST)["recall"].iloc[0]

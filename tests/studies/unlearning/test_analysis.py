@@ -226,7 +226,7 @@ def test_loss_without_an_original_is_compared_with_the_reference(report_of):
     )
 
 
-def test_without_a_reference_there_is_no_verdict(report_of):
+def test_models_without_a_reference_have_no_verdict(report_of):
     reported = report_of("original", "refusal", roles=("original", "unlearned"))
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["cannot tell"]

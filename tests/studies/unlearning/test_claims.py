@@ -1,4 +1,4 @@
-"""Planted worlds: what the finding claims of forgetting is what the tables show."""
+"""Simulations of unlearning: claims of the finding agree with the tables."""
 
 import re
 
@@ -90,7 +90,7 @@ def named(text, start):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 @pytest.mark.parametrize("name", WORLDS)
-def test_finding_claims_what_its_table_shows(name, tmp_path):
+def test_finding_agrees_with_its_table(name, tmp_path):
     forms, options, verdict = WORLDS[name]
     text, tables, records = analysed(tmp_path, forms, **options)
     row, rows = tables["unlearning_verdicts"].iloc[0], tables["unlearning"].set_index("form")
@@ -135,7 +135,7 @@ def test_finding_claims_what_its_table_shows(name, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 @pytest.mark.parametrize("name", ["excluded", "small", "contradictory", "refuses", "three"])
-def test_records_are_those_of_the_tables_at_another_level(name, tmp_path):
+def test_claims_agree_with_the_tables_at_another_confidence_level(name, tmp_path):
     forms, options, _ = WORLDS[name]
     text, tables, _ = analysed(tmp_path, forms, **options | {"level": 0.8})
 

@@ -269,7 +269,7 @@ def test_different_questions_to_preserve_are_rejected(full_and_retrained, tmp_pa
     ("n", "first", "cluster"),
     [(400, 0, "person 19"), (200, 0, "person 9"), (120, 0, "question 119"), (200, 7, "question 8")],
 )
-def test_persons_are_known_for_sets_of_the_size_of_tofus(data_files, tmp_path, n, first, cluster):
+def test_persons_are_assigned_for_sets_of_tofu_sizes(data_files, tmp_path, n, first, cluster):
     log = part(tofu_log(data_files, MODEL, "full"), first, first + n)
 
     (read,) = read_logs([write_log(tmp_path, log)])

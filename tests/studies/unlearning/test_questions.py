@@ -150,7 +150,7 @@ def test_questions_contain_the_subject_and_every_paraphrase():
     assert by_form(KNOWEDIT)["forget", "name"][0] == "Martin Arons died in"
 
 
-def test_no_question_about_an_edit_is_lost():
+def test_all_questions_about_an_edit_are_read():
     """Two hops of one edit are two facts of the form hop."""
     tests = [[{"test_queries": [QUERY | {"prompt": text}]}] for text in "ab"]
     record = {"Compositionality_I": tests[0], "Compositionality_II": tests[1]}

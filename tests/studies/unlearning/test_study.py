@@ -32,7 +32,7 @@ def test_tofu_is_queried_in_four_forms(forget01):
     assert len(plan.pairs) == len(plan.items) - 38
     assert plan.groups[""].prompts[0].text.endswith("\nAnswer:")
     assert chat.groups[""].prompts[0].messages[0].role == "user"
-    # A limit takes facts whole.
+    # A limit keeps all questions of a fact.
     assert chat.items["item"].nunique() == 5
 
 

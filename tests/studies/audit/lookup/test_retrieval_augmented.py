@@ -1,4 +1,4 @@
-"""Retrieved facts before the prompts of any runner."""
+"""The runner that puts retrieved facts before prompts."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def runner(store):
         ("ALLOW", "What is the capital of Peru?", 0),
     ],
 )
-def test_state_decides_which_facts_are_in_the_prompt(runner, state, text, n_lookups):
+def test_facts_in_the_prompt_depend_on_the_state(runner, state, text, n_lookups):
     found = next(runner.generate([prompt("Peru", state)], PARAMS))
 
     assert found.text == text
@@ -114,7 +114,7 @@ def test_identical_augmented_prompts_are_sent_once(store):
         (0.6, 5, ["a", "b"]),
         (None, 5, ["a", "b", "c"]),
         (0.6, 1, ["a"]),
-        # None reaches the threshold: the entry taken all the same.
+        # No entry reaches the threshold, and the fallback is used.
         (0.99, 5, ["a"]),
     ],
 )
@@ -158,7 +158,7 @@ def test_facts_are_put_before_the_last_turn(runner):
 
 @pytest.mark.parametrize("state", ["FULL", "OFF"])
 def test_options_and_their_contexts_are_kept(store, state):
-    """A runner that scores options needs them, and the facts before each context."""
+    """Facts are put before each context."""
     asked = []
     inner = FakeRunner(lambda one: asked.append(one) or "Lima")
     choice = Prompt(
@@ -179,7 +179,7 @@ def test_options_and_their_contexts_are_kept(store, state):
     assert asked[0].condition is None
 
 
-def test_facts_may_contain_braces_and_null_text_may_be_none(store):
+def test_braces_in_facts_are_kept_and_null_text_can_be_omitted(store):
     braces = RetrievalAugmentedRunner(
         echo(), store, query=lambda one: LookupQuery(entity="France", relation="{x}")
     )

@@ -1,4 +1,4 @@
-"""Limited-memory models: batches equal single prompts, for a tiny model trained on a table."""
+"""Limited-memory models: answers in batches equal those of single prompts."""
 
 import pytest
 
@@ -94,7 +94,7 @@ def toy_model(audit_prompts, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def random_models(tiny_models, tmp_path_factory):
-    """Make, or find, a tiny random model of a family whose tokenizer has the lookup tokens."""
+    """Return a function that creates or finds a tiny random model with lookup tokens."""
     model_of = transformers.AutoModelForCausalLM.from_pretrained
     folder = tmp_path_factory.mktemp("random")
 
@@ -144,7 +144,7 @@ def one_by_one(runner, prompts, params=PARAMS):
 
 
 def by_generate(runner, prompt, source, settings, n_new):
-    """Write one prompt by `generate` of transformers, read from its beginning after a lookup."""
+    """Complete one prompt by `generate` of transformers, from the start after each lookup."""
     model, tokenizer = runner._engine.model, runner._encoder.tokenizer
     entity, relation, result, end = tokenizer.convert_tokens_to_ids(list(settings.tokens))
     ids = list(tokenizer(prompt.text)["input_ids"])
@@ -299,7 +299,7 @@ def test_lookups_are_limited(random_models, shot_prompts, n_lookups):
     assert {answer.text.count(TOKENS[2]) for answer in found.values()} == {n_lookups}
 
 
-def test_only_written_tokens_count(runner, state_prompts):
+def test_inserted_tokens_do_not_count_towards_the_limit(runner, state_prompts):
     prompt = next(prompt for prompt in state_prompts if "Côte" in prompt.text)
     whole = next(runner.generate([prompt], PARAMS))
 
@@ -310,7 +310,7 @@ def test_only_written_tokens_count(runner, state_prompts):
         assert whole.text.startswith(cut.text)
         assert cut.n_new_tokens == min(n_new, whole.n_new_tokens)
         assert cut.finish_reason == ("stop" if n_new >= whole.n_new_tokens else "length")
-        # A lookup that is asked with the last token still gets its value.
+        # A lookup that ends with the last token still gets its value.
         assert ("<|db_end|>" in cut.text) == ("<|db_return|>" in cut.text) == bool(cut.lookups)
 
 

@@ -1,4 +1,4 @@
-"""Answers in what models wrote: every gold survives the default cleaner, and fifteen did not."""
+"""Extraction of answers by the default and the published cleaner."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def lookup(value):
     return Lookup(query=LookupQuery(entity="A", relation="B"), value=value)
 
 
-def test_every_gold_survives_the_default_cleaner(audit_prompts):
+def test_default_cleaner_keeps_every_gold_answer(audit_prompts):
     assert len(audit_prompts) == 12_228
     golds = {
         gold for _, prompt in audit_prompts for gold in (prompt.gold_object, *prompt.object_aliases)
@@ -43,7 +43,7 @@ def test_every_gold_survives_the_default_cleaner(audit_prompts):
     assert lost == []
 
 
-def test_every_gold_is_judged_right_where_the_published_cleaner_loses_fifteen(audit_prompts):
+def test_default_cleaner_keeps_fifteen_gold_answers_that_the_published_one_cuts(audit_prompts):
     """Counted by (database, fact), of all styles: all of them "George W. Bush" or his father."""
     rules = {"cleaner": "published", "equivalence": "published"}
     assert all(judge_answer(prompt.gold_object, prompt).correct for _, prompt in audit_prompts)
@@ -79,11 +79,11 @@ def test_audit_answer_is_the_first_sentence(text, answer):
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        # The store had nothing: what the model says after it is its own.
+        # Without a value of the store, the text after the lookup is the answer.
         *(("{unknown} Paris.", "Paris"), ("{unknown}.", "unknown"), ("{}.", ""), ("{NA}", "NA")),
         *(("{unknown}. {unknown}.", "unknown"), ("It is {Paris} Rome.", "Paris")),
         ("{unknown}. {Washington, D.C.}.", "Washington, D.C."),
-        # The model answers before it asks.
+        # The answer is before the lookup.
         ("Rome, not {Paris}.", "Rome, not Paris"),
         ("<|db_entity|> A<|db_relationship|> B<|db_return|> Paris", "Paris"),
         ("<|db_entity|> A<|db_relationship|> B<|db_return|>", ""),
@@ -91,7 +91,7 @@ def test_audit_answer_is_the_first_sentence(text, answer):
     ],
     ids=range(11),
 )
-def test_audit_answer_is_what_was_looked_up(text, answer):
+def test_audit_answer_is_the_value_of_the_lookup(text, answer):
     opening, ending = "<|db_entity|> A<|db_relationship|> B<|db_return|> ", "<|db_end|>"
 
     assert audit_answer(text.replace("{", opening).replace("}", ending)) == answer
@@ -113,11 +113,11 @@ def test_audit_answer_is_what_was_looked_up(text, answer):
         *(("Paris. It is the capital of France.", "Paris"), ("New    York", "New York")),
         *((",Paris;", "Paris"), ('Answer: The answer is "Paris"\nQuestion: What city?', "Paris")),
         *(("Paris! It is wonderful.", "Paris!"), ("Paris? Yes, Paris.", "Paris?")),
-        # A "<" that no ">" closes takes no stray token for its own.
+        # A "<" without ">" does not match a later token.
         ("x < y <|db_return|> z", "x < y z"),
         ("5 &lt; 6 <|db_entity|> Peru", "5 < 6 Peru"),
         ("<|db_entity|> A <b <|db_return|> Lima", "A <b Lima"),
-        # Its faults.
+        # Known errors of the published cleaner.
         ("George W. Bush", "George W"),
         (".us", "us"),
     ],
@@ -135,15 +135,15 @@ def test_published_clean_agrees_with_published_tests(text, answer):
         ("Tell me:", "{Paris} Berlin", (), "Berlin"),
         ("Tell me:", "{Paris}", (), "Paris"),
         ("Tell me:", "", (), ""),
-        # Where the store answered, its first value is the answer, whatever the style.
+        # If the store returned a value, the first one is the answer in every style.
         ("Tell me:", "{Paris} Berlin", (lookup("Paris"),), "Paris"),
         ("Tell me:", "{unknown} Berlin", (lookup(None),), "unknown"),
-        # Without markup the lookups stood in the prompt, and the text is the answer.
+        # Without markup the lookups were in the prompt, and the text is the answer.
         ("Tell me:", "Berlin", (lookup("Paris"),), "Berlin"),
     ],
     ids=range(8),
 )
-def test_published_answer_chooses_as_published(prompt_text, text, lookups, answer):
+def test_published_answer_agrees_with_the_published_code(prompt_text, text, lookups, answer):
     opening, ending = "<|db_entity|> A<|db_relationship|> B<|db_return|> ", "<|db_end|>"
     raw = text.replace("{", opening).replace("}", ending)
 

@@ -42,7 +42,7 @@ def published(text, target):
         ("Girls", "Spice Girls", (), (0, 1, 0, 1, 0.5, 2 / 3)),
         ("cat cat", "cat", (), (0, 1, 0, 0.5, 1, 2 / 3)),
         ("Spice Girls!", "Spice Girls", (), (1, 1, 0, 1, 1, 1)),
-        # An alias helps the verdict but not the overlap.
+        # An alias changes the label but not the overlap.
         ("big Holland", "Netherlands", ("Holland",), (0, 1, 0, 0, 0, 0)),
     ],
     ids=range(10),
@@ -91,7 +91,7 @@ def test_default_uses_the_best_of_gold_and_aliases_and_correct_answers_are_not_u
 
 
 def test_judge_answer_passes_lookups_to_the_cleaner():
-    """The published cleaner uses the value of the store, whatever the model wrote after it."""
+    """The published cleaner uses the value of the store instead of the text after it."""
     query = LookupQuery(entity="France", relation="Capital")
     text = "<|db_entity|> France<|db_relationship|> Capital<|db_return|> Lyon<|db_end|> Paris."
     target = prompt("Paris").model_copy(update={"prompt_text": "The capital of France is"})
@@ -125,7 +125,7 @@ def test_judge_answer_calls_functions_without_lookups_if_there_are_none():
         (None, {}, TypeError, "`text` must be a string, got NoneType; omit"),
     ],
 )
-def test_judge_answer_rejects(text, options, error, message):
+def test_judge_answer_rejects_invalid_arguments(text, options, error, message):
     with pytest.raises(error, match=message):
         judge_answer(text, prompt("Paris"), **options)
 

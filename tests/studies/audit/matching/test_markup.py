@@ -1,4 +1,4 @@
-"""Lookups in texts: real outputs of a limited-memory model, and the ways in which they break."""
+"""Lookups in texts: real and malformed outputs of a limited-memory model."""
 
 import json
 
@@ -63,7 +63,7 @@ def test_parse_lookups_reads_a_real_unclosed_lookup(example):
     ],
     ids=range(12),
 )
-def test_strip_lookups_is_what_a_reader_sees(text, once, dropped):
+def test_strip_lookups_replaces_lookups_by_their_values_or_drops_them(text, once, dropped):
     assert strip_lookups(text) == once
     assert strip_lookups(text, values="drop") == dropped
 
@@ -84,7 +84,7 @@ def test_strip_lookups_is_what_a_reader_sees(text, once, dropped):
     ],
     ids=["nested", "within", "empty", "no_entity", "two_relations", "legacy", "quotes", "plain"],
 )
-def test_parse_lookups_reads_odd_lookups(text, expected):
+def test_parse_lookups_reads_malformed_and_nested_lookups(text, expected):
     found = parse_lookups(text.format(**dict(zip("ervx", LOOKUP_TOKENS, strict=True))))
 
     assert [(one.entity, one.relation, one.value, one.is_closed) for one in found] == expected
@@ -107,7 +107,7 @@ AFTER = [("", "", None, True), ("C", "D", "E", False)]
 @pytest.mark.parametrize(
     ("text", "expected", "visible"),
     [
-        # The text ends with the arrow, where a store would put the value.
+        # The text ends with the arrow, after which a store would insert the value.
         ("[dblookup('Hexol', 'Colour') ->", [("Hexol", "Colour", None, False)], ""),
         ("[dblookup('A', 'B') -> on\nSee [1].", [("A", "B", None, False)], " on\nSee [1]."),
         (f"[dblookup('A, 'B') ->{REST}", AFTER, " It is Rome. E."),
@@ -116,7 +116,7 @@ AFTER = [("", "", None, True), ("C", "D", "E", False)]
     ],
     ids=["arrow", "prose", "quote", "comma", "line"],
 )
-def test_broken_legacy_lookups_leave_the_prose(text, expected, visible):
+def test_malformed_legacy_lookups_are_removed_and_other_text_is_kept(text, expected, visible):
     found = parse_lookups(text)
 
     assert [(one.entity, one.relation, one.value, one.is_malformed) for one in found] == expected

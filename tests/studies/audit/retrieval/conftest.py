@@ -11,7 +11,7 @@ from surface_consistency.studies.audit.retrieval import Triplets
 
 
 class TableEncoder:
-    """Gives each text the vector of a table, else one drawn by the text itself."""
+    """Returns the vector of a text from a table, or one seeded by the text."""
 
     def __init__(self, vectors=None, *, dimension=16, name="table"):
         self.vectors = vectors or {}

@@ -10,7 +10,7 @@ def naive_groups(families):
     """Merge sets of names until nothing changes."""
 
     def marks(name):
-        """What a name is known by."""
+        """Return the key and the aliases of a name."""
         return {("p", token_key(name) or f"={name}"), ("s", folded(name) or f"={name}")}
 
     named = [[name for name in family if name.strip()] for family in families]
@@ -57,12 +57,12 @@ def test_aliases_reach_through_others(fact):
         ["Country Represented", "Country", "Nation Led", "Country Served"]
     ]
     assert groups.group_of("relation", "Party") == groups.group_of("relation", "party.")
-    # Roles keep apart.
+    # Subjects, relations and objects have separate groups.
     assert groups.group_of("object", "Country") != groups.group_of("object", "country served")
 
 
-def test_shared_aliases_are_those_that_nothing_else_joins(fact):
-    """Not those of names that are given as aliases of each other, be it by way of a third."""
+def test_shared_aliases_are_those_of_names_without_another_connection(fact):
+    """Names that are aliases of each other, directly or through a third name, are connected."""
     groups = AliasGroups.from_prompts(
         [
             fact("Michael Jordan", "Sport", "x", subjects=("MJ", "Air Jordan")),
@@ -80,7 +80,7 @@ def test_shared_aliases_are_those_that_nothing_else_joins(fact):
     assert groups.shared_aliases("relation") == {}
 
 
-def test_groups_without_shared_aliases_keep_their_bearers_apart():
+def test_groups_without_shared_aliases_do_not_join_names_that_share_an_alias():
     groups = AliasGroups()
     groups.join("subject", ["Michael Jordan", "MJ", "Air Jordan"])
     groups.join("subject", ["Magic Johnson", "MJ"])
@@ -93,7 +93,7 @@ def test_groups_without_shared_aliases_keep_their_bearers_apart():
 
 
 def test_the_published_maps_share_one_alias(published):
-    """Two sports are called football; nothing else in thirteen databases is over-merged so."""
+    """Only "football" is an alias of two sports in the thirteen databases."""
     shared = {}
     for database, facts in published.values():
         groups = AliasGroups.from_prompts(facts, database=database)

@@ -15,13 +15,13 @@ def test_two_aliased_entries_of_a_fact_become_one_record(published):
 
     assert set(made.database) == set(base)
     assert (len(database), len(made.database)) == (200, 100)
-    # The deletion of a fact needs one entry, and nothing is left to rewrite.
+    # The deletion of a fact removes one entry, and no pointer is left.
     assert {len(closure) for closure in alias_closures(made.database, facts)} == {1}
     again = canonicalise(made.database, groups, preferred=preferred)
     assert list(again.database) == list(made.database)
 
 
-def test_records_hold_the_objects_of_their_entries(published):
+def test_records_contain_the_objects_of_their_entries(published):
     for database, facts in published.values():
         made = canonicalise(database, AliasGroups.from_prompts(facts, database=database))
 
@@ -52,8 +52,8 @@ def test_objects_keep_their_names(make):
     assert canonicalise(database, groups).database[0].object == "USD"
 
 
-def test_an_alias_of_two_things_makes_them_not_one(make, fact):
-    """Else one athlete's team would be written to the other's record."""
+def test_an_alias_of_two_entities_does_not_merge_their_records(make, fact):
+    """Otherwise the team of one athlete would be in the record of another."""
     database = make(
         ("Michael Jordan", "Sport", "Basketball"), ("Earvin", "Team", "Lakers"), ("MJ", "Born", "?")
     )

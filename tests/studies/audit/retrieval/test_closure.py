@@ -114,7 +114,7 @@ def test_closure_contains_the_fact_and_is_monotone_and_idempotent(triplets, fact
 
 
 @given(triplets=TRIPLETS, facts=st.lists(FACTS, min_size=1, max_size=4))
-def test_groups_are_never_narrower_than_a_facts_own_aliases(triplets, facts):
+def test_groups_delete_at_least_the_closure_of_the_aliases_of_a_fact(triplets, facts):
     database = Triplets.of(triplets)
     groups = AliasGroups.from_prompts(facts, database=database)
 

@@ -1,4 +1,4 @@
-"""A damaged index on disk is rebuilt; an index belongs to one content and one encoder."""
+"""The cached index: identity by content and encoder, and recovery from damage."""
 
 import hashlib
 import logging
@@ -52,7 +52,7 @@ def test_cached_index_is_mapped(facts, table_encoder, tmp_path, block_size):
 def test_databases_of_equal_name_and_size_have_different_indices(
     facts, ask, table_encoder, tmp_path
 ):
-    """The published cache, keyed by file name and size, answered one from the other's index."""
+    """The published cache used file name and size as key and confused such databases."""
     others = [Triplet(f"{s} II", r, f"{o} II") for s, r, o in facts]
     assert len(facts) == len(others)
 
@@ -67,12 +67,12 @@ def test_databases_of_equal_name_and_size_have_different_indices(
 
 
 def test_published_databases_have_thirteen_identities(published):
-    """By name and size there are only ten: three were answered from another's index."""
+    """By name and size there are only ten identities."""
     contents = {content_digest(base) for base, _ in published.values()}
     by_name_and_size = {(name.split("/")[-1], len(base)) for name, (base, _) in published.items()}
 
     assert len(contents) == len(published) == 13
-    # The three that had been seen before: sports/base, sports/alias, politicians/noise.
+    # The three databases with an identity of an earlier one.
     assert len(by_name_and_size) == 10
 
 
@@ -91,7 +91,7 @@ def test_different_content_has_a_different_index(facts, change):
     assert content_digest(change(facts)) != content_digest(facts)
 
 
-def test_identity_is_of_content_and_encoder():
+def test_identity_depends_on_content_and_encoder():
     names = {
         index_identity(content, {"model": model, "max_tokens": n})
         for content in ("a", "b")

@@ -125,7 +125,7 @@ def test_thousands_of_ties_are_ranked_by_index(table_encoder):
     assert left.indices.tolist() == [[1_500, 1_501]]
 
 
-def test_order_is_that_of_exact_scores(table_encoder):
+def test_hits_are_ordered_by_exact_scores(table_encoder):
     """If scores differ by less than the error of single precision, the double sum decides."""
     rng = np.random.default_rng(7)
     base = rng.standard_normal(384).astype(np.float32)
@@ -157,7 +157,7 @@ def test_each_distinct_text_is_encoded_once(facts, ask, table_encoder):
     assert len(encoder.seen) == 5 + 1
 
 
-def test_fingerprint_is_of_content_and_encoder(facts, table_encoder):
+def test_fingerprint_depends_on_content_and_encoder(facts, table_encoder):
     prints = [
         EmbeddingRetriever(facts, table_encoder()).fingerprint(),
         EmbeddingRetriever(facts[::-1], table_encoder()).fingerprint(),

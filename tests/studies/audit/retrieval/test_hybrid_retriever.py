@@ -45,14 +45,14 @@ def test_hybrid_agrees_with_a_plain_loop(parts, ask, deleted):
     np.testing.assert_array_equal(one.indices, alone.indices)
 
 
-def test_hybrid_rejects_what_does_not_fit(parts, facts):
+def test_hybrid_rejects_missing_retrievers_and_different_stores(parts, facts):
     with pytest.raises(ValueError, match="at least one retriever"):
         HybridRetriever([])
     with pytest.raises(RunnerError, match="built over different stores"):
         HybridRetriever([parts[0], FuzzyRetriever(facts[1:])])
 
 
-def test_a_hybrid_is_of_the_content_of_its_parts(parts, facts):
+def test_hybrid_has_the_content_digest_of_its_parts(parts, facts):
     hybrid = HybridRetriever(parts)
 
     assert hybrid.fingerprint()["content"] == parts[0].fingerprint()["content"]

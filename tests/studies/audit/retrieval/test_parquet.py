@@ -157,7 +157,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_read_parquet_rejects(tmp_path, name):
+def test_read_parquet_rejects_invalid_columns_and_cells(tmp_path, name):
     columns, names, message = TABLES[name]
     table = pa.Table.from_arrays([pa.array(column) for column in columns], names=names)
     pq.write_table(table, tmp_path / "s.parquet")
@@ -205,7 +205,7 @@ def test_index_is_built_once_and_rebuilt_if_the_file_changed(tmp_path, facts, ca
 
     assert list(again) == facts[:2]
     assert "made for another file or Python" in capsys.readouterr().err
-    # What was mapped before is still whole.
+    # An index that was mapped earlier is still complete.
     assert list(made[1]) == facts
 
 

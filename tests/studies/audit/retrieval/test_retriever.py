@@ -43,7 +43,7 @@ def candidate(score):
         ([], 0.6, "abstain", None, False),
     ],
 )
-def test_selection_is_by_threshold_then_fallback(
+def test_select_candidate_applies_the_threshold_then_the_fallback(
     scores, threshold, fallback, selected, is_fallback
 ):
     chosen, is_chosen_below = select_candidate(
@@ -55,8 +55,8 @@ def test_selection_is_by_threshold_then_fallback(
 
 
 @given(st.lists(st.floats(-1, 1), max_size=5), st.floats(-1, 1), st.floats(0, 1))
-def test_a_higher_threshold_never_answers_more(scores, threshold, more):
-    """What a strict threshold accepts, a laxer one accepts too, and it is the same candidate."""
+def test_a_higher_threshold_never_accepts_more_lookups(scores, threshold, more):
+    """A lower threshold accepts the same candidate."""
     retained = [candidate(score) for score in sorted(scores, reverse=True)]
 
     lax, _ = select_candidate(retained, threshold=threshold)
@@ -65,7 +65,7 @@ def test_a_higher_threshold_never_answers_more(scores, threshold, more):
     assert strict in (None, lax)
 
 
-def test_select_candidate_rejects_policies_that_are_none():
+def test_select_candidate_rejects_invalid_policies():
     with pytest.raises(ValueError, match="fallback must be one of abstain, top1_anyway; got 'x'"):
         select_candidate([], threshold=0.5, fallback="x")
     with pytest.raises(ValueError, match="threshold must be a number or None; got NaN"):

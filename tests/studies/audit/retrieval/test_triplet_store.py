@@ -35,8 +35,8 @@ def objects(candidates):
     return [candidate.object for candidate in candidates]
 
 
-def test_states_of_one_lookup(store, ask):
-    """FULL searches all, DEL-ON k of the remaining entries, DEL-OFF nothing."""
+def test_states_determine_the_searched_entries(store, ask):
+    """FULL searches all entries, DEL-ON the remaining ones, DEL-OFF none."""
     query = ask("Chad", "capital")
     full, on, off = store.look_up(
         [query] * 3,
@@ -62,7 +62,7 @@ def test_states_of_one_lookup(store, ask):
     )
 
 
-def test_flags_are_those_of_the_target(store, ask):
+def test_flags_compare_candidates_with_the_target(store, ask):
     """Names of equal key under any alias; an entry that states all three supports the fact."""
     (trace,) = store.look_up(
         [ask("Chad", "capital")], states=["DEL-ON"], deleted=[[5]], targets=[TARGET]
@@ -113,7 +113,7 @@ def test_abstention_and_fallback_are_distinguished(database, store, ask):
     assert silent.retained_candidates == forced.retained_candidates
     assert forced.selected_candidate == forced.retained_candidates[0]
     assert forced.is_fallback
-    # Nothing left is an abstention under any policy.
+    # A lookup without remaining entries is an abstention under any policy.
     assert (empty.retained_candidates, empty.selected_candidate) == ((), None)
     assert empty.deleted_candidates == empty.all_candidates != ()
     assert not empty.is_fallback
@@ -191,7 +191,7 @@ def test_store_rejects_hits_of_other_queries_and_the_retriever_of_another_databa
 
     with pytest.raises(RunnerError, match=r"one row of hits per query, 1 rows; got .* \(2, 1\)"):
         store.look_up([ask("a", "b")], states=["FULL"])
-    # Of one name and one size, but not of one content.
+    # Databases of equal name and size with different content.
     others = [entry._replace(object="?") for entry in facts]
     with pytest.raises(RunnerError, match=r"built over other triplets .* build it over"):
         TripletStore(database, FuzzyRetriever(others))
@@ -234,7 +234,7 @@ def test_fingerprint_contains_the_policy(store):
 def test_published_facts_are_found_and_replaced_after_deletion(published):
     """In every database a fact answers its own lookup until deleted, then k others come."""
     for database, prompts in published.values():
-        # Up to ten stars stand under the United States alone.
+        # Up to ten athletes are listed under the United States.
         k = 12
         store = TripletStore(database, FuzzyRetriever(database), k=k, key=folded)
         queries = [LookupQuery(entity=p.subject, relation=p.relation) for p in prompts]

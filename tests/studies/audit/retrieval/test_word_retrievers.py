@@ -1,4 +1,4 @@
-"""Retrievers by letters and by words: what holds for both, and for each."""
+"""Retrievers by letters and by words."""
 
 import math
 import sys
@@ -69,7 +69,7 @@ names = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
     k=st.integers(1, 20),
 )
 def test_word_retriever_agrees_with_a_plain_loop(kind, store, query, deleted, k):
-    """Scores of letters or words, deleted entries out, ties by index."""
+    """Deleted entries are excluded, and ties are ordered by index."""
     pytest.importorskip("bm25s")
     triplets = [Triplet(s, r, str(i)) for i, (s, r) in enumerate(store)]
     gone = {i for i in deleted if i < len(triplets)}
@@ -86,7 +86,7 @@ def test_word_retriever_agrees_with_a_plain_loop(kind, store, query, deleted, k)
 
 
 @pytest.mark.parametrize("kind", [*BOTH, "embedding", "hybrid"])
-def test_retrievers_handle_the_edges(kind, facts, ask, table_encoder):
+def test_retrievers_accept_empty_stores_queries_and_deletions(kind, facts, ask, table_encoder):
     pytest.importorskip("bm25s")
 
     def make(entries):
@@ -135,8 +135,8 @@ def test_word_retriever_of_many_blocks_agrees_with_a_plain_loop(kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_tied_keys_that_lost_their_first_entries_are_ranked_by_what_is_left(kind, ask):
-    """Keys of the same words tie; the first has lost entry 0 and keeps entry 3."""
+def test_tied_keys_are_ranked_by_their_first_remaining_entry(kind, ask):
+    """Keys of equal words tie; entry 0 of the first key is deleted, and entry 3 remains."""
     pytest.importorskip("bm25s")
     names = ["paris chad", "chad paris", "tokyo", "Paris_Chad"]
     triplets = [Triplet(name, "", str(i)) for i, name in enumerate(names)]

@@ -51,7 +51,7 @@ def perturb(one, draw=0, **options):
         "",
     ],
 )
-def test_tags(lexicon, expected):
+def test_words_have_the_expected_part_of_speech_tags(lexicon, expected):
     text = re.sub("/[A-Z]+", "", expected)
     found = text
     for word in WordNetTagger(lexicon).tag(text)[::-1]:
@@ -70,7 +70,7 @@ KNOWN |= {("hot dog", "NNS"): "hot dogs", ("a\tb", "NNS"): "a bs", (" dog ", "NN
 KNOWN |= dict.fromkeys([("dog", "NNP"), ("dog", "X"), ("dog", ""), (" ", "VBD"), ("", "NNS")])
 
 
-def test_forms():
+def test_inflected_forms_of_lemmas():
     """Irregular forms are those of lemminflect."""
     inflect = lemminflect_inflector()
 
@@ -142,7 +142,7 @@ def test_words_to_predict_are_replaced_only_with_targets(lexicon):
     assert perturb(one, lexicon=lexicon, targets=True).instance.options == ("hound",)
 
 
-def test_draws_differ_and_repeat(lexicon):
+def test_draws_differ_from_each_other_and_repeat_for_a_seed(lexicon):
     sentences = [instance(f"They use it {number}.", "x", name=str(number)) for number in range(20)]
 
     def words(**options):
@@ -217,8 +217,7 @@ def test_chooser_that_returns_too_few_senses_raises_an_error(lexicon):
         perturb(instance("dog", "x"), lexicon=lexicon, senses=short)
 
 
-def test_examples_of_the_paper(wordnet):
-    """The synonyms in table A are among those that are drawn."""
+def test_drawn_synonyms_include_those_of_the_paper(wordnet):
     for text, word in (
         ("He committed a crime.", "perpetrated"),
         ("The registration is closed.", "enrollment"),

@@ -33,7 +33,7 @@ def test_senses_are_in_order_with_words_as_written(lexicon):
     assert lexicon.synsets("canis familiaris", "noun") == (tame,)
 
 
-def test_satellites_and_syntactic_markers(lexicon):
+def test_satellites_and_syntactic_markers_are_read(lexicon):
     (huge,) = lexicon.synsets("huge", "adjective")
     assert (huge.lemmas, huge.id[-2:]) == (("huge", "immense"), "-s")
     (asleep,) = lexicon.synsets("asleep", "adjective")
@@ -50,7 +50,7 @@ def test_satellites_and_syntactic_markers(lexicon):
         *(("dogss", "noun", None), ("s", "noun", None), ("nothing", "noun", None)),
     ],
 )
-def test_base_forms(lexicon, form, pos, expected):
+def test_base_forms_of_inflected_words(lexicon, form, pos, expected):
     assert lexicon.base_forms(form, pos) == ((expected,) if expected else ())
 
 

@@ -48,7 +48,7 @@ def all_logits(model, ids):
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma2", "cohere", "granite"])
-def test_readouts_equal_the_models_own_logits(name):
+def test_readouts_equal_the_logits_of_the_model(name):
     """Three of the models change their logits."""
     prepared = prepare_model(tiny(name))
     logits = all_logits(prepared.model, list(IDS[:-1]))[7:]

@@ -41,7 +41,7 @@ def resampled(model, answer, source, *, of=None, **options):
 
 @pytest.mark.parametrize("unit", ["head", "kv_group", "attention"])
 @pytest.mark.parametrize("positions", ["all", "answer", "last"])
-def test_values_of_the_same_text_change_nothing(unit, positions):
+def test_values_of_the_same_text_do_not_change_the_logits(unit, positions):
     prepared = prepare_model(tiny("llama"), unit=unit)
 
     scores = resampled(prepared, ANSWER, ANSWER, positions=positions)
