@@ -1,4 +1,4 @@
-"""Comparison of two correlations that share a variable and the rows."""
+"""Comparison of two correlations that have a common variable, on the same rows."""
 
 import math
 from statistics import NormalDist
@@ -11,17 +11,15 @@ _LEAST_ROWS = 4
 
 
 def steiger_test(r_jk: float, r_jh: float, *, r_kh: float, n: int) -> tuple[float, float]:
-    """Test whether one variable correlates equally with two others, for independent rows.
+    """Test whether one variable has equal correlations with two others, for independent rows.
 
     With Z = atanh(r), z = (Z_jk - Z_jh) sqrt(n - 3) / sqrt(2 - 2 c), where c is the covariance of
     the two Z at the mean of r_jk and r_jh. It is the test of RedirectQA.
 
     Args:
-        r_jk: Correlation of the shared variable with the first, such as accuracy with entity
-            frequency.
-        r_jh: Correlation of the shared variable with the second, such as accuracy with surface
-            frequency.
-        r_kh: Correlation of the two others with each other.
+        r_jk: Correlation of the shared variable j with k, such as accuracy with entity frequency.
+        r_jh: Correlation of the shared variable j with h, such as accuracy with surface frequency.
+        r_kh: Correlation of k and h with each other.
         n: Number of rows of all three correlations.
 
     Returns:

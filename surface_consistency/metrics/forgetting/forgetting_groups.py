@@ -1,8 +1,8 @@
-"""The rates of an audit of forgetting, as functions of summed counts and for every group.
+"""The rates of an audit of forgetting: as functions of summed counts, and per group of a frame.
 
 Each rate maps an array with ten counts along the last axis to an array without that axis: a, b, c,
 d and the artifacts of all facts, then the same five for facts correct under FULL. So the same
-function applies to one table, to ten thousand resamples, and in `cluster_bootstrap`.
+function applies to one table, to many resamples, and in `cluster_bootstrap`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def forgetting_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute L, R, I and A of each group, with cluster-robust intervals and a test.
+    """Return L, R, I and A of each group, with cluster-robust intervals and a test.
 
     Args:
         frame: One row per deleted fact and prompt, with the columns named below.
@@ -92,7 +92,7 @@ def forgetting_by(
         del_on: Column of correctness labels with the fact deleted and retrieval on.
         del_off: Column of labels with the fact deleted and retrieval off.
         full: Column of labels with the complete database; None if it was not evaluated.
-        gold_retrieved: Column with True or False, whether a retained candidate was gold-equivalent;
+        gold_retrieved: Column with True if a retained candidate was gold-equivalent, else False;
             None without traces.
         cluster: Column of the clusters: the fact, because it occurs under several prompts; None
             makes each row a separate cluster.
@@ -121,8 +121,8 @@ def forgetting_by(
     Notes:
         Undefined rates are NaN, and so are the bounds and the test of a group with too few
         clusters, as in `paired_by`; one `UndefinedMetricWarning` lists them all. If no fact leaks,
-        the interval of L is Wilson's with clusters as trials. Rows that repeat others are counted
-        in a `DataWarning`, as by `paired_by`.
+        the interval of L is Wilson's with clusters as trials. A `DataWarning` reports the number of
+        rows that repeat others, as in `paired_by`.
 
     References:
         arXiv 2607.00605, tables 5 and 6, figures 3, 4 and 7, appendix D.1.
