@@ -119,7 +119,7 @@ def accuracy(
         DataError: If an item and form have several rows per model and `repeat` is None, or an id is
             missing or of mixed type.
         TypeError: If `df` cannot be read as a frame.
-        ValueError: If the frame is empty, a score is (under "raise") missing, `repeat` is given
+        ValueError: If the frame is empty, a score is missing under "raise", `repeat` is given
             without a column of items, or an option is out of range.
 
     Notes:
@@ -299,7 +299,7 @@ def paired(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: As for `accuracy`.
         TypeError: If `df` cannot be read as a frame.
-        ValueError: If the frame is empty, a score is (under "raise") missing, or an option is out of
+        ValueError: If the frame is empty, a score is missing under "raise", or an option is out of
             range.
 
     Notes:

@@ -184,7 +184,7 @@ def _coded_lists(column: "pd.Series[Any]", numbers: dict[object, int]) -> list[l
 
 
 def has_list_cells(column: "pd.Series[Any]") -> bool:
-    """Whether a cell of a column contains several labels."""
+    """Return whether a cell of a column contains several labels."""
     kind = column.dtype
     if isinstance(kind, pd.StringDtype) or (isinstance(kind, np.dtype) and kind != np.object_):
         return False

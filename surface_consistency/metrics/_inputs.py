@@ -217,7 +217,7 @@ def scores_and_verdicts(
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, NaT or pandas.NA."""
+    """Return whether a value is None, NaN, NaT or pandas.NA."""
     if type(value).__name__ in _MISSING_TYPES:
         return True
     return isinstance(value, float | np.floating) and bool(value != value)

@@ -1,20 +1,17 @@
 """Tables in the form of a paper, made from the tables of a study.
 
-An entry of `papers` in the `page.toml` of a study describes one:
+An entry of `papers` in the `page.toml` of a study describes such a table:
 
-- `caption`, which begins with the name of the table, `needs`, the requirements of a run for it,
-  and `note`;
-- `of`: the tables that it is made from, joined by the columns that name their rows;
-- `derive`: further columns, as expressions of those of the table;
-- `where`: values of columns, which select rows;
-- `rows`: the columns that name its rows, with their headings; `model?` is shown only if it has
-  several values;
-- `lines`: lines of each row, with the word that replaces `{line}` in `cells`, and `line_title`;
-- `spread`: the column whose values are groups of columns, and `columns`, their headings in order
-  (all values by default);
-- `cells`: the columns of each group: `of`, `title`, `kind`, `star`, `beside` (see
-  `surface_consistency.tables.table.Column`), and `only`, the groups that have it;
-- `labels`: wordings of values by column, which also give the order of the rows.
+- `caption`, which begins with the name of the table, `needs`, the requirements of a run for it, and
+`note`; - `of`: the tables that it is made from, joined by the columns that name their rows; -
+`derive`: further columns, as expressions of the columns of the table; - `where`: values of columns,
+which select rows; - `rows`: the columns that name its rows, with their headings; `model?` is shown
+only if it has several values; - `lines`: lines of each row, with the word that replaces `{line}` in
+`cells`, and `line_title`; - `spread`: the column whose values are groups of columns, and `columns`,
+their headings in order (all values by default); - `cells`: the columns of each group: `of`,
+`title`, `kind`, `star`, `beside` (see `surface_consistency.tables.table.Column`), and `only`, the
+groups that have it; - `labels`: wordings of values by column, which also give the order of the
+rows.
 """
 
 from collections.abc import Mapping
@@ -34,8 +31,8 @@ def paper_table(name: str, spec: Mapping[str, Any], tables: Mapping[str, Table])
         tables: The tables of the study by name.
 
     Returns:
-        The table, with the rows and columns that the tables have; a cell of several rows is their
-        mean, and that of a count their sum. None if a table is missing or no row is selected.
+        The table, with the rows and columns that exist in `tables`. A cell from several rows is
+        their mean, or for a count their sum. None if a table is missing or no row is selected.
     """
     keys = [key.removesuffix("?") for key in spec["rows"]]
     frame = _source(spec, keys, tables)
@@ -121,7 +118,7 @@ def _column(
 
 
 def _cell(rows: pd.DataFrame, name: str, kind: str) -> Any:  # noqa: ANN401 - any cell
-    """Take a cell: the value of the only row, the sum of counts, or else the mean."""
+    """Return a cell: the value of the only row, the sum of counts, or otherwise the mean."""
     values = rows[name] if name in rows else pd.Series(dtype=float)
     if len(values) > 1:
         return values.sum() if kind == "count" else values.mean()

@@ -46,7 +46,7 @@ def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDAr
 
 
 def is_balanced(orders: npt.ArrayLike) -> bool:
-    """Whether each sub-question is in each slot equally often within every topic.
+    """Return whether each sub-question is in each slot equally often within every topic.
 
     Args:
         orders: The sub-question in each slot, shape `(n_topics, n_permutations, n_slots)`.
