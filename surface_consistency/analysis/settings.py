@@ -63,7 +63,7 @@ class ComparisonSettings(RuleSettings):
 
 
 class TableSettings(Settings):
-    """Options of tables: groups, test and confidence level."""
+    """Options of the table."""
 
     by: Items[str] = ()
     """Columns of groups; for runs, all columns of groups of their study by default."""

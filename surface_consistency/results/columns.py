@@ -11,7 +11,7 @@ from surface_consistency.schemas.settings import Settings
 
 
 class ResultColumns(Settings):
-    """Names of columns in place of detected ones, and requested metrics."""
+    """Names of columns that are not detected from the file, and the requested metrics."""
 
     task: str | None = None
     """Column of the task; by default one of the usual names."""

@@ -397,7 +397,7 @@ def _evaluated(text: str) -> object:
 
 
 def _with_comma(item: re.Match[str]) -> str:
-    """Add a comma after an item of a list; lists have white space between items."""
+    """Add a comma between items; without white space between them, make the text invalid."""
     return item[1] if item[2] is None else item[1] + ("," if item[2] else ";")
 
 
