@@ -1,6 +1,6 @@
 """Tables of a page: headings as a view, rows as markup, because a page may have thousands of rows.
 
-The style sheet sets the common properties of the cells of a column: numbers are flush right, cells
+The style sheet sets the common properties of the cells of a column. Numbers are flush right, cells
 with `dir` contain text, and the bar below an interval has the colour of its row. The script sorts
 rows by their text.
 """

@@ -31,7 +31,7 @@ REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Fields of RedirectQA and their known column names: the eight columns of release v1.0.0 that
 public code reads, the columns that this package writes, and those of PopQA. The columns of
-relation, object, answer, template and question in the releases are not publicly described: name
+relation, object, answer, template and question in the releases are not publicly described. Name
 them if they differ, because no other names are tried."""
 
 POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {

@@ -5,9 +5,10 @@ it to text, and pages mark its numbers. A row is a mapping with `<name>`, `<name
 `<name>_high`, `n` and `n_clusters`, such as a row of a table.
 
 Each sentence begins with a `Claim`, the record of the result, which has no text. A sentence reports
-a direction only if the interval excludes the null value and the p-value is below 1 minus the level.
-It reports a difference that is not significant with the minimum detectable difference, and
-equivalence only after two one-sided tests. Without an interval it reports that nothing is inferred.
+a direction only if the interval excludes the null value and the p-value is below 1 minus the
+confidence level. It reports a difference that is not significant with the minimum detectable
+difference, and equivalence only after two one-sided tests. Without an interval it reports that
+nothing is inferred.
 """
 
 import re
@@ -61,8 +62,8 @@ def direction(
         confidence: Confidence level of the interval, in (0, 1).
 
     Returns:
-        1 or -1 if the interval excludes `null` and the p-value, if there is one, is below
-        1 - level; 0 if the difference is not statistically significant; None if nothing can be
+        1 or -1 if the interval excludes `null` and the p-value, if there is one, is below 1 -
+        confidence; 0 if the difference is not statistically significant; None if nothing can be
         inferred, since there is no interval.
 
     Examples:
@@ -86,9 +87,9 @@ def detectable_difference(low: Numbers, high: Numbers, confidence: float = 0.95)
         confidence: Confidence level of the interval.
 
     Returns:
-        The true difference from the null value whose test is significant with a probability of
-        80 %: (z + 0.842) / z times half the interval, with z of the level, to six decimals; NaN
-        without an interval.
+        The true difference from the null value for which the test is significant with a probability
+        of 80 %: (z + 0.842) / z times half the width of the interval, where z is its normal
+        quantile; to six decimals; NaN without an interval.
 
     Examples:
         >>> round(detectable_difference(-0.1, 0.1), 4)
@@ -420,7 +421,7 @@ def equivalence(
 
     Returns:
         The sentence, which also reports if the difference is significant; empty unless both
-        one-sided tests are significant, each at half of 1 minus the level.
+        one-sided tests are significant, each at (1 - confidence) / 2.
     """
     if is_missing(row.get(p)) or not row[p] < (1.0 - confidence) / 2.0:
         return []

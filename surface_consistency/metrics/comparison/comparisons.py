@@ -72,8 +72,8 @@ class ModelComparisonResult:
     groups: pd.DataFrame
     """The differences within each task and group: by (the column), group, the columns of a
     difference, and unlike_overall. This is "opposite" if the difference is significant after Holm's
-    correction and has the other sign than the overall one, "significant" if only the difference
-    of the group is significant, else empty."""
+    correction and has the opposite sign of the overall one. It is "significant" if only the
+    difference of the group is significant, otherwise empty."""
     means: pd.DataFrame
     """The mean of each model within each task and group: by, group, model, n, n_clusters, mean,
     mean_low, mean_high, not_inferred."""
@@ -160,9 +160,9 @@ def compare_models(
             whole scale, or an option is out of range.
 
     Notes:
-        "equivalent" requires p_equivalent below half of 1 minus the level after Holm's correction,
-        so that for two models the complete interval is within the margin. It has precedence over
-        "better" and "worse", which require p_value_holm below 1 minus the level. Every other row is
+        "equivalent" requires p_equivalent below (1 - confidence) / 2 after Holm's correction, so
+        that for two models the complete interval is within the margin. It has precedence over
+        "better" and "worse", which require p_value_holm below 1 - confidence. Every other row is
         "no significant difference", which does not mean equal. Holm's correction is over all rows
         of `differences`, and in `groups` over all rows of a column. For graded scores, the variance
         term for few events assumes differences of the observed size (mean square divided by mean

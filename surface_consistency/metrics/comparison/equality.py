@@ -23,14 +23,14 @@ def equality_test(
 ) -> dict[str, Any]:
     """Test whether several models have equal mean scores on the same items, cluster-robust.
 
-    This is Cochran's Q for clusters and for graded scores. With u_k the totals of cluster k minus
-    their mean over the models, and S the covariance of u over the K clusters, T^2 = K mean(u)' S^-
-    mean(u) of the m - 1 contrasts, and F = (K - m + 1) / ((K - 1)(m - 1)) T^2, compared with F of m
-    - 1 and K - m + 1 degrees of freedom. If models are exchangeable, or differ on only some
-    clusters and on fewer than 20 per contrast, the statistic is Q = (m - 1) |sum u|^2 / sum
-    |u_k|^2, compared with chi-square of m - 1 times epsilon degrees of freedom. Epsilon is 1 if all
-    pairs of models have the same covariance, and smaller if some models are nearly copies of
-    others.
+    This is Cochran's Q for clusters and for graded scores. Let u_k be the totals of cluster k minus
+    their mean over the m models, and S the covariance of u over the K clusters. With
+    T^2 = K mean(u)' S^- mean(u), the statistic is F = (K - m + 1) / ((K - 1)(m - 1)) T^2, compared
+    with the F distribution of m - 1 and K - m + 1 degrees of freedom. If models are exchangeable,
+    or differ on only some clusters and on fewer than 20 per contrast, it is
+    Q = (m - 1) |sum u|^2 / sum |u_k|^2, compared with chi-square of (m - 1) epsilon degrees of
+    freedom. Epsilon is 1 if all pairs of models have the same covariance, and smaller if some
+    models are nearly copies of others.
 
     Args:
         totals: Sum of the scores of each cluster and model, shape `(n_clusters, n_models)`; all

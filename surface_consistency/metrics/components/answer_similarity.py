@@ -150,9 +150,9 @@ def assignment_similarity(
 def transport_similarity(matrix: npt.ArrayLike) -> float:
     """Return the similarity of two answers under optimal transport between their tokens.
 
-    The plan pi maximises sum_ij pi_ij M_ij over pi_ij >= 0 whose rows sum to equal weights of the
-    tokens of the short answer and whose columns to equal weights of those of the long answer, each
-    1 in total; the maximum is the similarity of the answers.
+    The similarity is the maximum of sum_ij pi_ij M_ij over plans pi_ij >= 0. The rows of a plan sum
+    to equal weights of the tokens of the short answer, and its columns to equal weights of the
+    tokens of the long answer; the weights of an answer sum to 1.
 
     Args:
         matrix: Token similarities M, shape `(n_short_tokens, n_long_tokens)`, as from

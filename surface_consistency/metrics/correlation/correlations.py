@@ -100,11 +100,11 @@ def partial_correlation(
         nor does any invertible linear change of the controls (under "pearson"). For an interval and
         a p-value use `correlation_by`.
 
-        Only linear effects of the controls are removed. If `x` and `y` depend on a control in
-        another way, such as on its square, the population value is not 0 even if both are
-        independent given the control, and a test of 0 rejects in large samples. Under "spearman"
-        this also occurs for monotone dependence, because a regression on ranks is not exact. As a
-        remedy, pass the logarithm or powers of a control as further columns.
+        Only linear effects of the controls are removed. Suppose that `x` and `y` are independent
+        given a control, but depend on it in another way, such as on its square. Then the population
+        value is not 0, and a test of 0 rejects in large samples. Under "spearman" this also occurs
+        for monotone dependence, because a regression on ranks is not exact. As a remedy, pass the
+        logarithm or powers of a control as further columns.
 
     References:
         R. A. Fisher, Metron 3, 1924; section 4.3 and table 2 of arXiv 2604.21882.
@@ -216,9 +216,9 @@ def correlation_by(
     Returns:
         One row per group, sorted by label, with the columns `by`; coefficient, coefficient_low and
         coefficient_high; p_value (two-sided, null hypothesis: no correlation; below 1 minus the
-        level exactly if the interval excludes 0); n, n_clusters, n_controls (those that are neither
-        constant nor linear functions of others), n_missing, n_undefined (resamples in which the
-        correlation is undefined) and not_inferred (why numbers are NaN; otherwise empty).
+        confidence level exactly if the interval excludes 0); n, n_clusters, n_controls (those that
+        are neither constant nor linear functions of others), n_missing, n_undefined (resamples in
+        which the correlation is undefined) and not_inferred (why numbers are NaN; otherwise empty).
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.

@@ -59,7 +59,7 @@ def zou_interval(
     """Return Zou's interval of the difference of two correlations, with its p-value.
 
     The Fisher intervals of the two correlations are combined into one of r_jk - r_jh. The p-value
-    is 1 minus the level at which that interval first reaches 0.
+    is 1 minus the confidence level at which an end of that interval is 0.
 
     Args:
         r_jk: As in `steiger_test`.
@@ -70,7 +70,7 @@ def zou_interval(
 
     Returns:
         Lower bound, upper bound and p-value. The interval excludes 0 exactly if the p-value is
-        below 1 minus the level.
+        below 1 minus the confidence level.
 
     Raises:
         TypeError: If `n` is not an integer.

@@ -1,7 +1,8 @@
 """Checks of an audit of forgetting: contaminated cells, and consistency of rates with counts.
 
-If retrieval uses another database than the audited one, FULL accuracy is near zero; or FULL equals
-DEL-ON, because a fact that was never in the database cannot be deleted.
+FULL is the state with the complete database; DEL-ON and DEL-OFF are those with the fact deleted and
+retrieval on or off. If retrieval uses another database than the audited one, FULL accuracy is near
+zero; or FULL equals DEL-ON, because a fact that was never in the database cannot be deleted.
 """
 
 import math
@@ -46,7 +47,7 @@ def contamination_flags(
             `near_zero` is out of range.
 
     Notes:
-        A flag is a reason to inspect a cell, not a proof: a weak model can have a low FULL
+        A flag is a reason to inspect a cell, not a proof. A weak model can have a low FULL
         accuracy, and in a small cell the two counts may be equal by chance. To find facts with
         equal correctness before and after deletion use the labels, not the counts: see
         `paired_table(full, del_on).flip_rate`.

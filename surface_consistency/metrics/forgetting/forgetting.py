@@ -17,7 +17,8 @@ def leakage(del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise")
             `UnscoredWarning`.
 
     Returns:
-        L = mean [Y(DEL-OFF) = o], in [0, 1]; lower means that fewer facts are in the parameters.
+        L = mean [Y(DEL-OFF) = o], in [0, 1], where Y is the answer and o the object of the fact;
+        lower means that fewer facts are in the parameters.
 
     Raises:
         ValueError: If the input is not one-dimensional, a value is not a correctness label, or

@@ -1,8 +1,9 @@
 """The rates of an audit of forgetting: as functions of summed counts, and per group of a frame.
 
-Each rate maps an array with ten counts along the last axis to an array without that axis: a, b, c,
-d and the artifacts of all facts, then the same five for facts correct under FULL. So the same
-function applies to one table, to many resamples, and in `cluster_bootstrap`.
+Each rate maps an array with ten counts along the last axis to an array without that axis: a, b, c
+and d (facts correct under DEL-ON and DEL-OFF, only DEL-ON, only DEL-OFF, neither) and the artifacts
+of all facts, then the same five for facts correct under FULL. So the same function applies to one
+table, to many resamples, and in `cluster_bootstrap`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,8 @@
 """Tests of whether a model still answers questions, in any form, about facts that it unlearned.
 
 An unlearned or edited model is compared with a reference that never saw the facts, question by
-question: questions that the reference also answers correctly need no training on the facts.
+question. A question that the reference also answers correctly can be answered without training on
+the facts.
 """
 
 import math
@@ -76,13 +77,13 @@ def unlearning_by(
         excess; from the t of the interval of excess), margin, and one-sided p-values from the same
         t. A small `p_above` shows that the excess is above the margin; a small `p_not_above`, that
         it is below the margin; a small `p_not_below`, that the deficit is below the margin.
-        `p_equivalent` is the larger of the last two. Two columns assume one-sided tests at half of
-        1 minus the level of the intervals. `least_margin` is the smallest margin for which
-        p_equivalent is significant: the limit of the interval of excess that is farther from 0.
-        `clusters_needed` is the number of clusters, at least 4, with which p_equivalent or p_above
-        would be significant, given the same excess and spread; NaN if the deficit is at least the
-        margin, so that no number is sufficient. Values that cannot be inferred are NaN, with the
-        reason in not_inferred.
+        `p_equivalent` is the larger of the last two. Two columns assume one-sided tests at (1 -
+        confidence) / 2, with the confidence level of the intervals. `least_margin` is the smallest
+        margin for which p_equivalent is significant: the limit of the interval of excess that is
+        farther from 0. `clusters_needed` is the number of clusters, at least 4, with which
+        p_equivalent or p_above would be significant, given the same excess and spread; NaN if the
+        deficit is at least the margin, so that no number is sufficient. Values that cannot be
+        inferred are NaN, with the reason in not_inferred.
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame.

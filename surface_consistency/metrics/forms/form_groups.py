@@ -98,7 +98,7 @@ def forms_by(
 
     Notes:
         P_C of Srikanth et al. also counts each form as agreeing with itself, so it is higher for
-        few forms: with m forms of every fact it is 1 - (1 - consistency) (m - 1) / m. With two
+        few forms. With m forms of every fact it is 1 - (1 - consistency) (m - 1) / m. With two
         forms per fact, consistency is that of the paired table. all_correct and all_agree decrease
         as forms are added, so compare them only between sets with equal numbers of forms. The order
         of the rows does not matter. within_item_share and intraclass_correlation are undefined if

@@ -75,11 +75,11 @@ def form_spread_by(
 
     Notes:
         Even if forms have no effect, the spread increases with the number of forms and decreases
-        with the number of facts: compare it with spread_null, for which the forms are permuted
-        within each cluster, in the same way for all its facts. The totals of forms then have equal
-        variances and covariances. So the null spread is the expected range of as many normal
-        variables, and the test is Cochran's Q of cluster totals (`equality_test`). Neither detects
-        flips in opposite directions that cancel.
+        with the number of facts. Therefore compare it with spread_null, for which the forms are
+        permuted within each cluster, in the same way for all its facts. The totals of forms then
+        have equal variances and covariances. So the null spread is the expected range of as many
+        normal variables, and the test is Cochran's Q of cluster totals (`equality_test`). Neither
+        detects flips in opposite directions that cancel.
 
     References:
         W. G. Cochran, Biometrika 37, 1950; M. Sclar et al., arXiv 2310.11324 (spread); L. H. C.

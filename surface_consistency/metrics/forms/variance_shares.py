@@ -1,10 +1,10 @@
 """Variance components of correctness labels: item, form, their interaction, and sampling.
 
 A label is modelled as the sum of an effect of its item, one of its form, their interaction, and
-variation between samples of the same prompt (generalizability theory with two crossed facets). Each
-second moment is a mean over pairs of rows: in one cell, of one item under two forms, of two items
-under one form, of two items under two forms. The estimates are unbiased if cells are missing at
-random, and without missing cells they equal those of the analysis of variance.
+variation between samples of the same prompt (generalizability theory with two crossed facets).
+Second moments are means over four kinds of pairs of rows: of the same item and form, of the same
+item only, of the same form only, and of different items and forms. The estimates are unbiased if
+cells are missing at random, and without missing cells they equal those of the analysis of variance.
 """
 
 import math

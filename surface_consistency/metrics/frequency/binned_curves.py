@@ -96,10 +96,10 @@ def frequency_curves(
 
     Notes:
         A row of average rank r is in bin floor(n_bins (r - 1/2) / n), so that equal frequencies are
-        in the same bin whatever the order of the rows. With many ties bins are uneven, and empty
-        bins are omitted. Rows with a zero frequency are excluded from both curves. A subset without
-        rows has no bins. If no subset has rows, the result is empty. Bounds are NaN in a bin with
-        one cluster.
+        in the same bin, for any order of the rows. With many ties bins are uneven, and empty bins
+        are omitted. Rows with a zero frequency are excluded from both curves. A subset without rows
+        has no bins. If no subset has rows, the result is empty. Bounds are NaN in a bin with one
+        cluster.
 
     References:
         Figure 3 of arXiv 2604.21882.

@@ -157,9 +157,9 @@ def frequency_analysis(
         Positive estimates mean that more frequent instances are more accurate. Rows with a zero
         frequency have no logarithm and are excluded, as in the paper. n + n_zero + n_below +
         n_missing is the size of the subset; under "log1p" n includes the n_zero rows. `p_value` is
-        below 1 minus the level exactly if the interval excludes 0. With `cluster` both come from
-        the jackknife t over clusters, or under "percentile" from resamples. Without `cluster` they
-        come from `correlation_interval`, and from Zou's interval for the difference.
+        below 1 minus the confidence level exactly if the interval excludes 0. With `cluster` both
+        come from the jackknife t over clusters, or under "percentile" from resamples. Without
+        `cluster` they come from `correlation_interval`, and from Zou's interval for the difference.
         `p_value_independent` always assumes independent rows, as the paper does; it comes from t,
         and from Steiger's test for the difference. Ranks are recomputed for each of at most 1,000
         blocks of omitted clusters. Estimates are NaN, with one `UndefinedMetricWarning` that lists

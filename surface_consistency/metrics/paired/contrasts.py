@@ -63,9 +63,9 @@ def contrast(
         A cluster with pairs of both groups counts in both, so that shared variation cancels; a pair
         may be in both groups. If neither group has a flip, the interval still has a width, because
         a few clusters without a flip are not evidence that there are no flips. The result is NaN,
-        with an `UndefinedMetricWarning`, if a rate is undefined, if a group has fewer than four
-        clusters or an effective number below four, and for the jackknife if omitting clusters does
-        not change the difference. Swapping the groups changes the sign.
+        with an `UndefinedMetricWarning`, if a rate is undefined, or a group has fewer than four
+        clusters or an effective number below four. With the jackknife it is also NaN if omitting
+        clusters does not change the difference. Swapping the groups changes the sign.
 
     References:
         B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E.

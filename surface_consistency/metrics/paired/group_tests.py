@@ -71,13 +71,14 @@ def group_difference_by(
 
     Notes:
         With strata the difference is the mean of the differences within the strata that contain
-        both kinds of rows, each weighted by n_group n_other / n of its stratum: the coefficient of
-        the group in a least-squares regression with one intercept per stratum. Its interval treats
-        these weights as fixed. Interval and p-value are NaN if the effective number of clusters of
-        the group or of the other rows is below four, and if the values differ only between the
-        groups, so that their spread is unknown. An other_mean of 0 gives a relative_difference of
-        NaN. The order of the rows does not matter. Swapping the groups changes the sign of the
-        difference. The paper reports p < 0.001 without the name of the test.
+        both kinds of rows, each weighted by n_group n_other / n of its stratum. This is the
+        coefficient of the group in a least-squares regression with one intercept per stratum. Its
+        interval treats these weights as fixed. Interval and p-value are NaN if the effective number
+        of clusters of the group or of the other rows is below four, and if the values differ only
+        between the groups, so that their spread is unknown. An other_mean of 0 gives a
+        relative_difference of NaN. The order of the rows does not matter. Swapping the groups
+        changes the sign of the difference. The paper reports p < 0.001 without the name of the
+        test.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 5 and figure 4.

@@ -60,11 +60,11 @@ def paired_by(
         rates: Statistics by column name, each a function of summed counts as for
             `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
         test: Test of equal accuracies. "auto" is the t test of `accuracy_difference` over clusters:
-            p is below 1 minus the level exactly if its interval excludes 0. Other names are
-            "independent" (the "auto" of `mcnemar`) and the other forms of `mcnemar`, which assume
-            independent pairs, and the forms of `clustered_mcnemar`. The interval of the accuracy
-            difference is then the one that matches an exact test, and NaN for other tests. The
-            column `test` names the test.
+            p is below 1 minus the confidence level exactly if its interval excludes 0. Other names
+            are "independent" (the "auto" of `mcnemar`) and the other forms of `mcnemar`, which
+            assume independent pairs, and the forms of `clustered_mcnemar`. The interval of the
+            accuracy difference is then the one that matches an exact test, and NaN for other tests.
+            The column `test` names the test.
         intervals: Options of the intervals. The rates of a group share resamples, and each group
             derives its own seed.
         missing: "drop" excludes pairs without a label, with a count in `n_missing` and an

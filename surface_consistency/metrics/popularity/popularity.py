@@ -77,9 +77,9 @@ def fit_popularity_scale(counts: npt.ArrayLike, *, n_bins: int = 10) -> Populari
 
     Notes:
         If more than a tenth of the counts are equal, as for n-grams that are not in the corpus,
-        several boundaries coincide and the bins between them are empty: the lowest counts have
-        popularity 1 and the next count may have 4. The paper does not specify the treatment of ties
-        and the weight of repeated n-grams.
+        several boundaries coincide and the bins between them are empty. The lowest counts then have
+        popularity 1, and the next count may have 4. The paper does not specify the treatment of
+        ties and the weight of repeated n-grams.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4.

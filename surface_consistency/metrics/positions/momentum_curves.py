@@ -233,11 +233,11 @@ def momentum(
         mean without momentum, with the bounds of the slopes that are not significant ([-1, 1] with
         fewer than about 2 / (1 - level) draws); excess_slope (slope - null_slope; with momentum,
         positive after correct slots and negative after incorrect ones) with its bounds, which
-        exclude 0 exactly if p_value (two-sided, of excess_slope) is below 1 minus the level. Both
-        rows have null, n_topics, n_responses, n_missing (excluded responses), n_null, and
-        band_p_value, the proportion of draws, including the data, that are at least as extreme as
-        the data over all points of both curves (below 1 minus the level if a point is outside the
-        band; NaN if no run has a length that occurs in the draws). p_value_smallest and
+        exclude 0 exactly if p_value (two-sided, of excess_slope) is below 1 minus the confidence
+        level. Both rows have null, n_topics, n_responses, n_missing (excluded responses), n_null,
+        and band_p_value, the proportion of draws, including the data, that are at least as extreme
+        as the data over all points of both curves (below 1 minus the confidence level if a point is
+        outside the band; NaN if no run has a length that occurs in the draws). p_value_smallest and
         band_p_value_smallest are the smallest possible values for this number of draws: 2 / (1 +
         n), with n the draws whose slope is defined, and 1 / (1 + n_null).
 

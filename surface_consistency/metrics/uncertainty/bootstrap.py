@@ -110,13 +110,13 @@ def cluster_bootstrap(
         TypeError: If `counts` is not numeric.
 
     Notes:
-        The bounds are NaN, with an `UndefinedMetricWarning` that gives the reason, if there are
-        fewer than four clusters, or an effective number (Kish) below four, as if one cluster has
-        half of the pairs; if the estimate is undefined; if the statistic is undefined in every
-        resample; and, for a custom statistic, if it is undefined without one of the clusters or
-        does not depend on which one is omitted. Other resamples in which it is undefined are
-        excluded. Under "percentile" a statistic that never varies has an interval of width 0, and
-        coverage is too low near 0 and 1 and with fewer than about 50 clusters. The order of the
+        The bounds are NaN, with an `UndefinedMetricWarning` that gives the reason, in these cases:
+        there are fewer than four clusters, or an effective number (Kish) below four, as if one
+        cluster has half of the pairs; the estimate is undefined; the statistic is undefined in
+        every resample; a custom statistic is undefined without one of the clusters, or does not
+        depend on which one is omitted. If the statistic is undefined only in some resamples, these
+        are excluded. Under "percentile" a statistic that never varies has an interval of width 0,
+        and coverage is too low near 0 and 1 and with fewer than about 50 clusters. The order of the
         clusters does not matter. A custom statistic is treated as a proportion or a difference of
         proportions if it is a `CountRatio`.
 

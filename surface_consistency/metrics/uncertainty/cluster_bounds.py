@@ -3,19 +3,19 @@
 A statistic here is a mean of sums over clusters, such as a proportion; a weighted sum of such
 means; a function of one of them with other sums fixed; or any other function, which uses the
 jackknife. The variance of a sum of means at a hypothesised value is the jackknife variance over
-clusters plus a term for few events. This term is the fraction 1 / (1 + e) of the minimum variance
-of a mean of that value, for events of the observed size and identical rows within a cluster. Here e
-is the effective number of clusters that contribute to the jackknife variance, (sum of squared
+clusters plus a term for few events. This term is 1 / (1 + e) times the minimum variance of a mean
+of that value, for events of the observed size and identical rows within a cluster. Here e is the
+effective number of clusters that contribute to the jackknife variance, (sum of squared
 influences)^2 / sum of their fourth powers. The term is 0 at the value 0. Therefore, for a
 difference, 1 / (1 + e)^2 of its square, divided by the number of clusters, is also added. A
 statistic without any event, e = 0, has Wilson's interval with clusters as trials; with many events
 the term is close to 0. For a difference, the variance at values farther from 0 than the estimate is
 at least Tango's variance: that at the most likely rates of gains and losses under the value, times
 the observed design effect. Without it, one-sided tests at a margin would reject too often. The
-interval contains the values that the t test does not reject, so p is below 1 minus the level
-exactly if the interval excludes the value. Degrees of freedom are the effective number of clusters
-(Kish) minus one. Arrays may contain many data sets: clusters are the last axis of means and the
-second to last axis of sums.
+interval contains the values that the t test does not reject, so p is below 1 minus the confidence
+level exactly if the interval excludes the value. Degrees of freedom are the effective number of
+clusters (Kish) minus one. Arrays may contain many data sets: clusters are the last axis of means
+and the second to last axis of sums.
 
 References:
     B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E. B.
@@ -122,8 +122,8 @@ class ClusterT(NamedTuple):
     def is_inferred(self) -> Flags:
         """Whether there are enough clusters for inference and the variance between them is known.
 
-        The spread is unknown for a sum that is equal in all clusters if it has no bounds, or if the
-        events of all rows have one size that is not the distance to a bound.
+        If the sum is equal in all clusters, the variance is unknown in two cases: the sum has no
+        bounds, or the events of all rows have one size that is not the distance to a bound.
         """
         size = np.abs(self.value)
         varies = self.variance > (1e-12 * size) ** 2
@@ -223,7 +223,7 @@ class ClusterT(NamedTuple):
         return intervals.t_p_value(self.t(null), self.df)
 
     def bounds(self, confidence: float) -> tuple[Floats, Floats]:
-        """Return the limits at a level: the values at which t equals its quantile."""
+        """Return the limits at a confidence level: the values at which t equals its quantile."""
         size = np.abs(self.value)
         square = intervals.t_quantile(self.df, confidence) ** 2
         few_events, within, error = (
@@ -460,7 +460,7 @@ class StudentBounds(NamedTuple):
     """Whether that scale is the atanh of the statistic."""
 
     def bounds(self, confidence: float) -> tuple[Floats, Floats]:
-        """Return the limits at a level, on the scale of the statistic."""
+        """Return the limits at a confidence level, on the scale of the statistic."""
         half = intervals.t_quantile(self.df, confidence) * self.error
         ends = np.stack([self.value - half, self.value + half])
         low, high = np.where(self.is_fisher_z, np.tanh(ends), ends)

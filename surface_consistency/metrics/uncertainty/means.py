@@ -39,7 +39,7 @@ class MeanT(NamedTuple):
         return np.asarray(self.end + self.sign * self.inferred.value)
 
     def bounds(self, confidence: float) -> tuple[_inputs.Floats, _inputs.Floats]:
-        """Return the limits at a level."""
+        """Return the limits at a confidence level."""
         low, high = (self.end + self.sign * one for one in self.inferred.bounds(confidence))
         is_rising = self.sign > 0.0
         return np.where(is_rising, low, high), np.where(is_rising, high, low)
