@@ -354,7 +354,7 @@ def bound_columns(statistics: Iterable[str]) -> list[str]:
 
 
 def conditional_rates(statistics: Mapping[str, Statistic]) -> list[str]:
-    """Return the names of rates whose denominator is the number of only some of the pairs."""
+    """Return the names of rates whose denominator includes only some of the pairs."""
     return [
         name
         for name, one in statistics.items()

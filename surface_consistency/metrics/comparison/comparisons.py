@@ -645,10 +645,9 @@ def rank_intervals(
             in (0, 1).
 
     Notes:
-        All intervals are valid simultaneously, whatever the dependence of the tests. The rank of a
-        model with the same mean as others can be any of the ranks that they share. A missing test
-        (NaN) does not exclude any rank, so the interval is wide. It is not counted in the
-        correction.
+        All intervals are valid simultaneously, whatever the dependence of the tests. If models have
+        equal means, each of them has all ranks that they span. A missing test (NaN) does not
+        exclude any rank, so the interval is wide. It is not counted in the correction.
 
     References:
         M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, Review of Economic Studies 91, 2024,

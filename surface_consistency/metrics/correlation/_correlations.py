@@ -124,8 +124,8 @@ def correlation_interval(
 def percentile_p_value(values: Floats) -> float:
     """Return the two-sided p-value of 0 from the percentile intervals of resamples.
 
-    It is 1 minus the level at which an end of the interval is 0, and at least 1 / (number of
-    resamples); NaN if no value is defined.
+    It is 1 minus the confidence level at which an end of the interval is 0, and at least 1 /
+    (number of resamples); NaN if no value is defined.
     """
     ordered = np.sort(values[~np.isnan(values)])
     if ordered.size == 0:

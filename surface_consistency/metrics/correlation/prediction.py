@@ -139,7 +139,7 @@ def predict_correctness(
     n_folds: int = 5,
     seed: np.random.Generator | int | None = 0,
 ) -> dict[str, float]:
-    """Predict correctness of answers from scores, by cross-validation.
+    """Return the macro-F1 and AUC with which scores predict correctness, by cross-validation.
 
     Args:
         scores: Scores of each instance, shape `(n_instances, n_scores)` or `(n_instances,)`, such
@@ -206,13 +206,13 @@ def predict_alignment(
     n_folds: int = 5,
     seed: np.random.Generator | int | None = 0,
 ) -> pd.DataFrame:
-    """Predict the alignment of pairs by logistic regression, with cross-validation.
+    """Return the accuracy and AUC with which features predict alignment, by cross-validation.
 
     Args:
         features: Similarities of each short-long fact pair, shape `(n_pairs, n_features)`, such as
             containment, intersection over union, and the correlations of attention and of MLP
             importances.
-        aligned: Whether both answers of the pair are correct, or only one: True or False, 1 or 0.
+        aligned: True or 1 if both answers of the pair are correct, False or 0 if only one is.
         groups: The topic of each pair. Pairs of one topic, and the same fact in several models, are
             never split between training and test.
         names: Names of the features; None for the columns of a frame, else "feature 0" and so on.
@@ -220,11 +220,11 @@ def predict_alignment(
         seed: Seed of the folds, at least 0; a generator; or None for fresh entropy.
 
     Returns:
-        One row for "all features" and one per feature alone: feature; accuracy and auc (area under
-        the ROC curve), means over test folds, in [0, 1]; coefficient, the weight of the
-        standardised feature in the model of all features, fitted on all rows (NaN in the first
-        row). Every row also has baseline_accuracy, that of always predicting the more frequent
-        class of the training folds, n, n_aligned and n_groups.
+        Results of logistic regressions, one row for "all features" and one per feature alone:
+        feature; accuracy and auc (area under the ROC curve), means over test folds, in [0, 1];
+        coefficient, the weight of the standardised feature in the model of all features, fitted on
+        all rows (NaN in the first row). Every row also has baseline_accuracy, that of always
+        predicting the more frequent class of the training folds, n, n_aligned and n_groups.
 
     Raises:
         MissingDependencyError: If scikit-learn, from the extra `analysis`, is not installed.

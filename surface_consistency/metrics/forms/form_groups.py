@@ -50,10 +50,11 @@ def forms_by(
 ) -> pd.DataFrame:
     """Return consistency, accuracy and related metrics of the forms of a fact, for each group.
 
-    Of the m forms of a fact let k be correct. The probability that two distinct forms agree is (k
-    (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency). all_correct and
-    all_incorrect are the proportions of facts that are correct, or incorrect, in all forms, and
-    all_agree is their sum; accuracy is the mean over facts of the proportion of correct forms.
+    Let k of the m forms of a fact be correct. The consistency is the mean over facts of the
+    probability that two distinct forms agree, (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)).
+    all_correct and all_incorrect are the proportions of facts that are correct, or incorrect, in
+    all forms, and all_agree is their sum; accuracy is the mean over facts of the proportion of
+    correct forms.
     within_item_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)),
     in [0, 2], where p is the accuracy. intraclass_correlation, in [-1, 1], is ICC(1,1) of a one-way
     analysis of variance, in which facts with more forms have more weight.

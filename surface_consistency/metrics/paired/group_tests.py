@@ -40,7 +40,7 @@ def group_difference_by(
     cluster: str | None = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Return the difference of the mean of the rows in a group and the mean of the other rows.
+    """Return the mean of the rows in a group minus the mean of the other rows, with its interval.
 
     The difference has a t interval over clusters, and the p-value comes from the same t.
 

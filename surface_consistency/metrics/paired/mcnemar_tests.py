@@ -214,8 +214,9 @@ def clustered_mcnemar(
     Let cluster k of K have n_k pairs, b_k of them correct only under the first condition and c_k
     only under the second, and let d_k = b_k - c_k. "obuchowski" is (K - 1) / K (sum d_k)^2 / sum
     d_k^2, and "durkalski" (sum d_k / n_k)^2 / sum (d_k / n_k)^2, both compared with chi-square of
-    one degree of freedom. The first gives pairs equal weight. The second gives clusters equal
-    weight, so that a fact with many redirects counts as much as a fact with one.
+    one degree of freedom. The first tests the mean difference over pairs. The second tests the mean
+    over clusters of their mean difference, so that a fact with many redirects has the same weight
+    as a fact with one.
 
     Args:
         counts: Counts of each cluster, shape `(n_clusters, 4)`, columns both, first only, second

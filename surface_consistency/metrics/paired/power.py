@@ -95,9 +95,9 @@ def minimum_detectable_difference(
             is not above 0.
 
     Notes:
-        A result of NaN has an `UndefinedMetricWarning`. For many pairs the result is proportional
-        to 1 / sqrt(n_pairs). An observed difference below the result is inconclusive in either
-        direction.
+        If the result is NaN, there is an `UndefinedMetricWarning`. For many pairs the result is
+        proportional to 1 / sqrt(n_pairs). An observed difference below the result is inconclusive
+        in either direction.
 
     References:
         R. J. Connor, Biometrics 43, 1987.

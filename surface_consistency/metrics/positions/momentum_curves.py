@@ -173,11 +173,11 @@ def _p_value(slope: float, null_slopes: Floats) -> float:
 
 
 def _accepted(null_slopes: Floats, confidence: float) -> tuple[float, float]:
-    """Return the smallest and the largest slope whose `_p_value` is at least 1 - level."""
+    """Return the smallest and the largest slope whose `_p_value` is at least 1 - confidence."""
     ordered = np.sort(null_slopes[~np.isnan(null_slopes)])
     if not ordered.size:
         return math.nan, math.nan
-    # Maximum number of draws at or beyond a slope for which its p-value is below 1 - level.
+    # Maximum number of draws at or beyond a slope for which its p-value is below 1 - confidence.
     most = math.ceil((1.0 - confidence) * (1 + ordered.size) / 2.0 - 1.0 - 1e-9) - 1
     return (-1.0, 1.0) if most < 0 else (float(ordered[most]), float(ordered[-1 - most]))
 
@@ -227,16 +227,16 @@ def momentum(
         if the slot before has the other label), n (slots after such a run), n_correct, probability
         with its bounds, null_probability (its mean without momentum) and the null band
         null_probability_low to null_probability_high. The band is simultaneous: without momentum,
-        the probability that both curves are within it at all points equals the level of the
-        intervals. The slopes have one row per kind: streak; slope, the change of P(correct) per
-        further slot in the run, by least squares over all slots, with its bounds; null_slope, its
-        mean without momentum, with the bounds of the slopes that are not significant ([-1, 1] with
-        fewer than about 2 / (1 - level) draws); excess_slope (slope - null_slope; with momentum,
-        positive after correct slots and negative after incorrect ones) with its bounds, which
-        exclude 0 exactly if p_value (two-sided, of excess_slope) is below 1 minus the confidence
-        level. Both rows have null, n_topics, n_responses, n_missing (excluded responses), n_null,
-        and band_p_value, the proportion of draws, including the data, that are at least as extreme
-        as the data over all points of both curves (below 1 minus the confidence level if a point is
+        the probability that both curves are within it at all points equals the confidence level.
+        The slopes have one row per kind: streak; slope, the change of P(correct) per further slot
+        in the run, by least squares over all slots, with its bounds; null_slope, its mean without
+        momentum, with the bounds of the slopes that are not significant ([-1, 1] with fewer than
+        about 2 / (1 - confidence) draws); excess_slope (slope - null_slope; with momentum, positive
+        after correct slots and negative after incorrect ones) with its bounds, which exclude 0
+        exactly if p_value (two-sided, of excess_slope) is below 1 minus the confidence level. Both
+        rows have null, n_topics, n_responses, n_missing (excluded responses), n_null, and
+        band_p_value, the proportion of draws, including the data, that are at least as extreme as
+        the data over all points of both curves (below 1 minus the confidence level if a point is
         outside the band; NaN if no run has a length that occurs in the draws). p_value_smallest and
         band_p_value_smallest are the smallest possible values for this number of draws: 2 / (1 +
         n), with n the draws whose slope is defined, and 1 / (1 + n_null).
@@ -254,13 +254,13 @@ def momentum(
         the same length, and bounds if there is a single topic; one `UndefinedMetricWarning` reports
         these. The order of topics and permutations does not matter, except for the random draws.
         Swapping correct and incorrect swaps the curves and changes each probability p to 1 - p.
-        Without momentum, some point is outside the band with probability 1 - level; with pointwise
-        bands it would be about a third. A curve within the band is not evidence of momentum,
-        however steep it is. Draws are ordered by extreme rank length: by the proportion of draws at
-        or beyond their most extreme point, on the smaller side; ties by their next point, and so
-        on. If a length does not occur in some draws, only the other draws are compared at it, and a
-        draw without it is not extreme there. Both nulls preserve effects on a complete response
-        (all slots incorrect together), which therefore do not count as momentum.
+        Without momentum, some point is outside the band with probability 1 - confidence; with
+        pointwise bands it would be about a third. A curve within the band is not evidence of
+        momentum, however steep it is. Draws are ordered by extreme rank length: by the proportion
+        of draws at or beyond their most extreme point, on the smaller side; ties by their next
+        point, and so on. If a length does not occur in some draws, only the other draws are
+        compared at it, and a draw without it is not extreme there. Both nulls preserve effects on a
+        complete response (all slots incorrect together), which therefore do not count as momentum.
 
         Responses to one topic in the same order tend to be correct in the same slots, whatever the
         model. "topic" with `orders` allows for this dependence. "topic-and-slot" does not: its band

@@ -94,12 +94,12 @@ class ClusterT(NamedTuple):
     variance: Floats
     """Jackknife variance of the sum over clusters, pooled over its means if one has few events."""
     few_events: Floats
-    """Variance term for few events, at values with the sign of the estimate and farther from 0 than
-    it, divided by the minimum variance at such a value."""
+    """Variance term for few events at a hypothesised value, divided by the minimum variance at that
+    value."""
     few_events_within: Floats
-    """The same term at values nearer to 0, for a sum with either sign, divided by the difference of
-    the squares: close to 0 unless all clusters are alike. Without it the variance would then be 0,
-    and every value would be rejected."""
+    """Further term at values nearer to 0 than the estimate, for a sum with either sign, divided by
+    the difference of their squares. It is close to 0 unless all clusters are equal; without it the
+    variance would then be 0, and every value would be rejected."""
     df: Floats
     """Degrees of freedom of the variance."""
     n_effective: Floats
