@@ -69,7 +69,7 @@ def _battle(row: Cells, models: Any, score: float | None, texts: Any) -> Flat:  
 
 
 def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
-    """Yield a row per model and battle; the reference is the first model of the first battle.
+    """Yield a sample per model and battle; the first model of the first battle is the reference.
 
     Raises:
         DataError: If there are more than two models.

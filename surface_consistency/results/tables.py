@@ -104,7 +104,7 @@ class Part(NamedTuple):
     """Columns that are excluded because they contain objects or long lists."""
 
     ids: str = ""
-    """"numbers" or "texts", the type of the ids of items, if it is a plain table with types."""
+    """Type of the ids of items, "numbers" or "texts", if it is a plain table with types."""
 
 
 def frame_of(rows: Sequence[Cells], source: str) -> pd.DataFrame:

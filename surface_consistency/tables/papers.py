@@ -2,16 +2,19 @@
 
 An entry of `papers` in the `page.toml` of a study describes such a table:
 
-- `caption`, which begins with the name of the table, `needs`, the requirements of a run for it, and
-`note`; - `of`: the tables that it is made from, joined by the columns that name their rows; -
-`derive`: further columns, as expressions of the columns of the table; - `where`: values of columns,
-which select rows; - `rows`: the columns that name its rows, with their headings; `model?` is shown
-only if it has several values; - `lines`: lines of each row, with the word that replaces `{line}` in
-`cells`, and `line_title`; - `spread`: the column whose values are groups of columns, and `columns`,
-their headings in order (all values by default); - `cells`: the columns of each group: `of`,
-`title`, `kind`, `star`, `beside` (see `surface_consistency.tables.table.Column`), and `only`, the
-groups that have it; - `labels`: wordings of values by column, which also give the order of the
-rows.
+- `caption`, which begins with the name of the table, `needs`, the requirements of a run for it,
+  and `note`;
+- `of`: the tables that it is made from, joined by the columns that name their rows;
+- `derive`: further columns, as expressions of the columns of the table;
+- `where`: values of columns, which select rows;
+- `rows`: the columns that name its rows, with their headings; `model?` is shown only if it has
+  several values;
+- `lines`: lines of each row, with the word that replaces `{line}` in `cells`, and `line_title`;
+- `spread`: the column whose values are groups of columns, and `columns`, their headings in order
+  (all values by default);
+- `cells`: the columns of each group: `of`, `title`, `kind`, `star`, `beside` (see
+  `surface_consistency.tables.table.Column`), and `only`, the groups that have it;
+- `labels`: wordings of values by column, which also give the order of the rows.
 """
 
 from collections.abc import Mapping
