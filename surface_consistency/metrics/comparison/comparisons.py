@@ -145,7 +145,7 @@ def compare_models(
         The frames of `ModelComparisonResult`. `differences` has the columns model, reference, n,
         n_clusters, few_clusters (fewer than 20), not_inferred (why there is no interval and no
         test; otherwise empty), model_mean, reference_mean, difference, p_value, p_value_holm
-        (corrected for all rows), test; pooled_difference with its p-value; for correctness labels
+        (corrected for all rows), test; pooled_difference and pooled_p_value; for correctness labels
         both, reference_only, model_only, neither; with a margin p_equivalent (the larger p-value of
         the two one-sided tests), p_not_worse (non-inferiority), p_worse (worse by more than the
         margin, or by any amount without a margin), each also corrected as `<name>_holm`;

@@ -60,12 +60,12 @@ FULL_RATES: Mapping[str, CountRatio] = MappingProxyType(
         "interference_given_full": _given_full(0, 0, 1, 0, 0),
     }
 )
-"""FULL accuracy and the rates given FULL, which need the third state."""
+"""FULL accuracy and the rates given correct under FULL, which need the third state."""
 
 FULL_TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType(
     {"artifact_rate_given_full": _given_full(0, 0, 0, 0, 1)}
 )
-"""A given FULL, which needs both."""
+"""A given correct under FULL, which needs traces and the third state."""
 
 
 _CELLS = ("both", "first_only", "second_only", "neither")
@@ -108,10 +108,12 @@ def forgetting_by(
         `full`, see `contamination_flags`); n, n_clusters, few_clusters (fewer than 20),
         not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
         `<rate>_low`, `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy,
-        accuracy_difference (L minus p(DEL-ON), which is tested), and if available artifact_rate,
-        full_accuracy and the rates given FULL, with `<rate>_n` and `<rate>_n_clusters`, the numbers
-        of prompts correct under FULL and of their clusters; n_effective_clusters, as in
-        `paired_by`; statistic, p_value, test. Rates are fractions.
+        accuracy_difference (L minus p(DEL-ON), which is tested), and if available artifact_rate and
+        full_accuracy. With `full` it also has the rates given correct under FULL,
+        `<rate>_given_full` (survival_given_full is that of p(DEL-ON)), with `<rate>_given_full_n`
+        and `<rate>_given_full_n_clusters`, the numbers of prompts correct under FULL and of their
+        clusters; n_effective_clusters, as in `paired_by`; statistic, p_value, test. Rates are
+        fractions.
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame.

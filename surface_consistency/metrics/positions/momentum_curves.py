@@ -42,7 +42,7 @@ from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, Statis
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 MomentumNull = Literal["topic", "topic-and-slot"]
-"""What the null preserves: number of correct slots per response, or also accuracy per slot."""
+"""Preserved by the null: number of correct slots per response, or also accuracy per slot."""
 
 
 DEFAULT_N_NULL: Final = 2_499
