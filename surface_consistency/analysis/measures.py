@@ -412,7 +412,8 @@ def forgetting(
     Returns:
         The result; `to_frame()` has leakage (L), retrieval_mediated (R), interference (I),
         artifact_rate (A; NaN without `gold_retrieved`), retrieval_effect (R - I) and full_accuracy
-        (with `full`), each with bounds; the p-value of R - I; n (prompts) and n_clusters.
+        (with `full`), each with bounds; p_value, or for several rows p_value_holm, of R - I; n
+        (prompts) and n_clusters.
 
     Raises:
         ColumnNotFoundError: If a column is not in the frame.
@@ -513,8 +514,8 @@ def alignment(
 
     Returns:
         The result; `to_frame()` has alignment (Align), signed_alignment, short_accuracy (F_S),
-        long_accuracy (F_L) and accuracy_difference (F_L - F_S), each with bounds; the p-value of
-        that difference; n (rows) and n_clusters.
+        long_accuracy (F_L) and accuracy_difference (F_L - F_S), each with bounds; p_value, or for
+        several rows p_value_holm, of that difference; n (rows) and n_clusters.
 
     Raises:
         ColumnNotFoundError: If a column is not in the frame.
