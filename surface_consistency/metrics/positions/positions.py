@@ -43,7 +43,8 @@ def position_curve(
         accuracy_high; and in every row slope (change of accuracy per slot, by least squares) and
         last_difference (accuracy in the last slot minus that in the first), each with `_low`,
         `_high` and `_p_value` (two-sided, from the same statistic; NaN with resamples), n_topics,
-        n_missing (excluded sub-questions) and not_inferred (why bounds are NaN; otherwise empty).
+        n_missing (excluded sub-questions) and not_inferred (why the slope has no bounds; otherwise
+        empty).
 
     Raises:
         ValueError: If the orders are not counter-balanced (the message names a topic, the
