@@ -156,8 +156,8 @@ def compare_models(
         TypeError: If `frame` is not a DataFrame, or a score is not a number.
         ValueError: If a model or task is missing in a row, a model has two scores for one item, the
             baseline is not one of the models, no item has a score for every model, a score is
-            infinite or outside the scale, an item is in two clusters, the margin includes the
-            whole scale, or an option is out of range.
+            infinite or outside the scale, an item is in two clusters, the margin includes the whole
+            scale, there are too many models, tasks or groups, or an option is out of range.
 
     Notes:
         "equivalent" requires p_equivalent below (1 - confidence) / 2 after Holm's correction, so

@@ -275,6 +275,9 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
 
     Returns:
         The sums.
+
+    Raises:
+        ValueError: If there are more than `MOST_MODELS` models or `MOST_CELLS` cells.
     """
     values, n_tasks, n_models = scores.values, len(scores.task_names), len(scores.models)
     if n_models > MOST_MODELS:
