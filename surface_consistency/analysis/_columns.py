@@ -1,4 +1,4 @@
-"""Read and check the frame and the columns of the arguments of a function of the library."""
+"""Read the data of a call of a library function, and check the columns that its arguments name."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -161,7 +161,7 @@ def with_cluster_of_runs(frame: pd.DataFrame, results: Results) -> pd.DataFrame:
 
 
 def scored(results: Results, settings: RuleSettings) -> ScoredAnswers:
-    """Score the answers of results by the rule, if there is one.
+    """Score the answers of results by the rule, if one is given.
 
     Args:
         results: The results.
@@ -182,12 +182,12 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
 
     Args:
         results: The results.
-        settings: Rule that scores the answers, if there is one.
+        settings: Rule that scores the answers, if one is given.
         by: Columns of groups.
 
     Returns:
-        The rows with repeats reduced as in the log, the cluster of a study, and
-        `higher_is_better` if the files contain it.
+        The rows, with repeats reduced as in the log and with the clustering column of a study. They
+        have a column `higher_is_better` if the files contain the direction of a metric.
 
     Raises:
         DataError: If there are several tasks or metrics that are not groups.
@@ -218,7 +218,7 @@ def directions_of(frame: pd.DataFrame, known: Mapping[str, bool]) -> dict[str, b
         known: Directions by metric from the files of a tool.
 
     Returns:
-        Whether higher scores are better, by metric.
+        For each metric, whether higher scores are better.
     """
     directions = dict(known)
     for name in DIRECTIONS & {*frame}:
@@ -410,13 +410,14 @@ def averaged(frame: pd.DataFrame, unit: Sequence[str], scores: Sequence[str]) ->
 
 
 class Rows(NamedTuple):
-    """The rows of a call, with the columns that identify them."""
+    """The rows of a call, with the columns that identify an observation, a group and a cluster."""
 
     frame: pd.DataFrame
     keys: list[str]
     """The column of models, if there are several, and the groups."""
     family: list[str]
-    """The column of models if there are groups; the rows of a model are one family of tests."""
+    """The column of models if there are groups, otherwise empty; the rows of a model are one family
+    of tests."""
     cluster: str | None
     """Column of dependent rows."""
     unit: list[str]
@@ -485,8 +486,9 @@ def prepare(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an observation has several rows, an id is missing, or a column of ids has
             numbers and texts.
-        ValueError: If there are more than 5,000 groups, `missing` is unknown or not satisfied, a
-            score is graded but must be 0 or 1, or a 0/1 score is an error or a loss by its name.
+        ValueError: If there are more than 5,000 groups, `missing` is unknown, or is "raise" or
+            "wrong" and cannot be applied, `repeat` is given without a column of items, a score is
+            graded but must be 0 or 1, or a 0/1 score is an error or a loss by its name.
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]

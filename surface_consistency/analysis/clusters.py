@@ -1,4 +1,4 @@
-"""Choose the clustering column, by the same rule for rows, sums and frames of results.
+"""Choose the clustering column by one rule, for rows, sums and frames of results.
 
 Questions on the same passage, article or video have dependent scores, so a column that names such
 a context is the clustering column. A topic or a category is only a label of items, which does not

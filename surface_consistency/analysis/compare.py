@@ -71,7 +71,7 @@ class ComparedResults:
     """Names of the models, in the order of the files."""
 
     read_rows: Callable[[], pd.DataFrame]
-    """Reads `rows`, which are needed only for single items."""
+    """Function that reads `rows`, which are needed only to list single items."""
 
     cluster_note: str
     """Description of the clusters, with the reason for the choice."""
@@ -80,15 +80,15 @@ class ComparedResults:
     """Whether each item is a separate cluster."""
 
     noise: pd.DataFrame
-    """Test-retest flip rate, one row per model and metric with repeats scored 0 or 1: the
-    probability that two repeats of an item differ (flip_rate, with bounds), n items,
-    n_clusters; and pass^k, the probability that k repeats of an item, drawn at random, are all
-    correct (pass_k, with bounds), for the smallest number of repeats k. See `repeats_by`."""
+    """One row per model and metric with repeats scored 0 or 1: the test-retest flip rate, which is
+    the probability that two repeats of an item differ (flip_rate, with bounds); pass^k, the
+    probability that k repeats of an item, drawn at random, are all correct (pass_k, with bounds; k
+    is the smallest number of repeats); n (items), n_clusters. See `repeats_by`."""
 
     flips: pd.DataFrame
-    """Flip rate of two models with repeats, one row per metric and pair of `differences`: the
-    probability that a repeat of one model and a repeat of the other differ on an item (flip_rate,
-    with bounds), n items, n_clusters."""
+    """One row per metric and pair of `differences`, for models with repeats: the flip rate of the
+    two models, which is the probability that a repeat of one and a repeat of the other differ on an
+    item (flip_rate, with bounds); n (items), n_clusters."""
 
     has_repeats: bool
     """Whether a model has several scores of an item, on any scale."""
@@ -106,7 +106,7 @@ class ComparedResults:
     """Groups, test and confidence level."""
 
     missing: tuple[str, ...]
-    """Number of excluded items by metric, as sentences."""
+    """Number of excluded items per metric, as sentences."""
 
     notes: tuple[str, ...]
     """Further notes, as sentences."""
@@ -114,7 +114,7 @@ class ComparedResults:
     doubts: tuple[str, ...] = ()
     """Warnings about answers or scores, which the finding reports, as sentences."""
     failed_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Number and kinds of failed answers per model by metric, as sentences."""
+    """Number and kinds of failed answers per model, as sentences by metric."""
 
     by: Sequence[str] = ()
     """Columns of groups."""
@@ -149,8 +149,9 @@ class ComparedResults:
         """List the comparisons for which the condition of `fail_if` is met.
 
         Returns:
-            One sentence per comparison. Tests are one-sided, after Holm's correction, at half of 1
-            minus the confidence level: for two models, the interval is then beyond the margin.
+            One sentence per comparison. Tests are one-sided, after Holm's correction, at a
+            significance level of (1 - confidence) / 2. For two models and "worse", the complete
+            interval is then beyond the margin.
         """
         fail_if, alpha = self.settings.fail_if, 1.0 - self.table.confidence
         if fail_if is None:
@@ -195,7 +196,7 @@ class ComparedResults:
             reference: The model with which it is compared.
 
         Returns:
-            The rows of the model on the items that all models have a score for, with the columns
+            The rows of the model, on the items for which all models have a score, with the columns
             `model_of_reference`, `score_of_reference` and `prediction_of_reference`.
         """
         one, other = (
@@ -214,7 +215,7 @@ def compare_results(
     *,
     has_answers: bool = True,
 ) -> ComparedResults:
-    """Compare models on the items that all of them have a score for.
+    """Compare the mean scores of models on the items for which all of them have a score.
 
     Repeats of an item, such as epochs, are averaged. An item in several forms is one pair per form,
     and its forms are in the same cluster. For a single model the result is the mean with an

@@ -45,7 +45,7 @@ def constant_scores(
     unit: str,
     read_rows: Callable[[], pd.DataFrame] | None = None,
 ) -> Iterator[str]:
-    """Report models of which all scores are 0, and models that all have only scores of 1.
+    """Report each model whose scores are all 0; and report if all scores of all models are 1.
 
     Args:
         models: Name, accuracy and number of scores of each model.
@@ -87,7 +87,7 @@ def _common_reason(rows: pd.DataFrame, model: str) -> Iterator[str]:
 
 
 def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
-    """Report models with many answers that are empty, refused, unfinished or the same text.
+    """Report models with many answers that are empty, refused, failed, unfinished or the same text.
 
     Args:
         frame: One row per answer: model, prediction and error, as of `read_results`.

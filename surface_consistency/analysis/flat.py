@@ -47,7 +47,7 @@ class FlatTotals(NamedTuple):
     """Sums of flat tables."""
 
     totals: ScoreTotals
-    """Sums over the items that all models have a score for."""
+    """Sums over the items for which all models have a score."""
     metric: str
     n_missing: _Numbers
     """Number of items without a score, by model."""
@@ -57,7 +57,7 @@ class FlatTotals(NamedTuple):
     labels: Mapping[str, ScoreTotals]
     """Sums by each column of `cluster.labels`."""
     n_clusters_of_any: int
-    """Number of clusters of the items that any model has a row for."""
+    """Number of clusters of the items for which any model has a row."""
     is_same_questions: bool
 
 
@@ -177,13 +177,13 @@ class _Sums(NamedTuple):
     """Sums of a part of the items by one column of clusters."""
 
     totals: ScoreTotals | None
-    """Sums over the items that all models have a score for."""
+    """Sums over the items for which all models have a score."""
     rows: _Numbers
     """Number of the cluster of each row of `totals`."""
     names: "pa.Array"
     """Names of the clusters, by number."""
     sizes: _Numbers
-    """Number of items of each cluster that any model has a row for."""
+    """Number of items of each cluster for which any model has a row."""
 
 
 class _Summing:

@@ -16,7 +16,7 @@ _OWN: Final = tuple(f"{n}_{of}" for n in ("first", "second") for of in ("conditi
 def split_labels(
     frame: pd.DataFrame, columns: Sequence[str], separator: str | None
 ) -> pd.DataFrame:
-    """Read cells that hold several labels.
+    """Split the cells of columns that contain several labels.
 
     Args:
         frame: The outcomes frame.
@@ -46,7 +46,7 @@ def split_labels(
 
 
 def check_labels(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return a column of labels, or of lists of labels.
+    """Return the column if every cell is a label or a list of labels; otherwise raise an error.
 
     Raises:
         DataError: If a cell contains an object or a list of lists; the message names both.
@@ -63,7 +63,7 @@ def check_labels(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def note_several_labels(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
-    """Check the columns, and report those with several labels in a row."""
+    """Check columns of labels, and report those in which a row has several labels."""
     for name in columns:
         check_labels(frame[name])
         cells = frame[name] if frame[name].dtype == object else ()

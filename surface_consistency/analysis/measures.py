@@ -1,4 +1,4 @@
-"""Functions of a frame that return a `Result`: estimates with cluster-robust intervals."""
+"""Functions that compute estimates from a frame, with cluster-robust intervals, as a `Result`."""
 
 import math
 import warnings
@@ -92,7 +92,7 @@ def accuracy(
     confidence: float = 0.95,
     missing: Missing = "drop",
 ) -> Result:
-    """Compute the mean score of each model, with a cluster-robust confidence interval.
+    """Return the mean score of each model, with a cluster-robust confidence interval.
 
     Args:
         df: One row per answer: a DataFrame, a `datasets.Dataset`, polars or Arrow table, a list of
@@ -119,7 +119,8 @@ def accuracy(
         DataError: If an item and form have several rows per model and `repeat` is None, or an id is
             missing or of mixed type.
         TypeError: If `df` cannot be read as a frame.
-        ValueError: If the frame is empty or an option is out of range.
+        ValueError: If the frame is empty, a score is missing under "raise", `repeat` is given
+            without a column of items, or an option is out of range.
 
     Notes:
         The interval is the t interval over clusters of `compare_models`. It is undefined for fewer
@@ -173,7 +174,7 @@ def consistency(
     confidence: float = 0.95,
     missing: Missing = "drop",
 ) -> Result:
-    """Measure how often two forms of an item are both correct or both incorrect.
+    """Return the probability that two forms of an item are both correct or both incorrect.
 
     Args:
         df: One row per item and form, as for `accuracy`; or an outcomes frame (`pair`, `item`,
@@ -199,7 +200,8 @@ def consistency(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: As for `accuracy`.
         TypeError: If `df` cannot be read as a frame.
-        ValueError: If a score is graded, the frame is empty, or an option is out of range.
+        ValueError: If a score is graded or (under "raise") missing, the frame is empty, or an
+            option is out of range.
 
     Notes:
         Consistency is the unbiased probability that two forms of an item, drawn without
@@ -265,7 +267,7 @@ def paired(
     confidence: float = 0.95,
     missing: Missing = "drop",
 ) -> Result:
-    """Compare two conditions of the same items, such as two names or two prompts.
+    """Return the paired difference in accuracy of two conditions, such as two names or two prompts.
 
     Args:
         df: One row per pair, as for `accuracy`. For an outcomes frame the defaults are sufficient.
@@ -273,11 +275,10 @@ def paired(
         second: Column of scores under the second condition.
         cluster: Column of dependent pairs, such as the fact; None uses the finest column of a
             shared context, such as the article, or else the item.
-        by: Columns of groups, one row per group; a cell may be a list of labels. Outcomes
-            with several values of the facet of their study, such as the question templates of
-            RedirectQA, have one row per value.
+        by: Columns of groups. The result has one row per group; a cell may be a list of labels.
+            Outcomes of RedirectQA with several question templates have one row per template.
         item: Column of items; the default is used only if the frame has it.
-        pair: Column of pair ids, unique per model; the default is used only if the frame has it.
+        pair: Column of pair ids, unique per model; the default is used only if the table has it.
         model: Column of models. The result has one row per model.
         repeat: Column that numbers repeated answers to the same pair. Flip rate and consistency are
             then those of two answers drawn independently, one per condition.
@@ -288,19 +289,21 @@ def paired(
             "wrong" counts the answer as incorrect.
 
     Returns:
-        The result; `to_frame()` has accuracy_difference (second minus first), consistency given
-        the first correct and incorrect, flip_rate, consistency, both accuracies, p_value or, for
-        several rows, p_value_holm, n (pairs) and n_clusters. Graded scores have only the difference
-        and both means.
+        The result; `to_frame()` has accuracy_difference (second minus first), consistency given the
+        first correct and incorrect, flip_rate, consistency, both accuracies, p_value or, for
+        several rows, p_value_holm, n (pairs) and n_clusters. For graded scores it has only the
+        difference and both means.
 
     Raises:
         ColumnNotFoundError: If a column is not in the frame.
         DataError: As for `accuracy`.
         TypeError: If `df` cannot be read as a frame.
-        ValueError: If the frame is empty or an option is out of range.
+        ValueError: If the frame is empty, a score is missing under "raise", or an option is out of
+            range.
 
     Notes:
-        p-values are corrected by Holm's method over the groups of a model, or over all rows.
+        With several rows, p-values have Holm's correction: over the groups of each model if there
+        are groups, otherwise over all rows.
 
     References:
         RedirectQA, arXiv 2604.21882, section 3.2; McNemar, Psychometrika 12, 1947.
@@ -386,7 +389,7 @@ def forgetting(
     confidence: float = 0.95,
     missing: Missing = "drop",
 ) -> Result:
-    """Decompose the answers that stay correct after a fact is deleted from a retrieval database.
+    """Return the rates of correct answers after a fact is deleted from a retrieval database.
 
     Args:
         df: One row per deleted fact and prompt, as for `accuracy`.
@@ -406,20 +409,23 @@ def forgetting(
             "wrong" counts the answer as incorrect.
 
     Returns:
-        The result; `to_frame()` has with bounds leakage (L), retrieval_mediated (R), interference
-        (I), artifact_rate (A; NaN without `gold_retrieved`), retrieval_effect (R - I), the p-value
-        of R - I, full_accuracy (with `full`), n (prompts) and n_clusters.
+        The result; `to_frame()` has leakage (L), retrieval_mediated (R), interference (I),
+        artifact_rate (A; NaN without `gold_retrieved`), retrieval_effect (R - I) and full_accuracy
+        (with `full`), each with bounds; p_value, or for several rows p_value_holm, of R - I; n
+        (prompts) and n_clusters.
 
     Raises:
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an id is missing or of mixed type.
         TypeError: If `df` cannot be read as a frame.
-        ValueError: If a score is graded, the frame is empty, or an option is out of range.
+        ValueError: If a score is graded or (under "raise") missing, the frame is empty, or an
+            option is out of range.
 
     Notes:
-        L is the mean of DEL-OFF correct, R of DEL-ON correct and DEL-OFF incorrect, I of DEL-ON
-        incorrect and DEL-OFF correct, and A of DEL-ON correct without an equivalent candidate;
-        L + R - I is the accuracy of DEL-ON. Denominators are all rows with both scores.
+        DEL-ON and DEL-OFF are the states of `del_on` and `del_off`. L is the proportion of rows
+        correct under DEL-OFF; R, correct under DEL-ON only; I, correct under DEL-OFF only; A,
+        correct under DEL-ON without an equivalent candidate. L + R - I is the accuracy under
+        DEL-ON. The denominator is the number of rows with both scores.
 
     References:
         arXiv 2607.00605, tables 5 and 6 and appendix D.1.
@@ -488,7 +494,7 @@ def alignment(
     confidence: float = 0.95,
     missing: Missing = "drop",
 ) -> Result:
-    """Measure the agreement of correctness in short and long answers, averaged over topics.
+    """Return the agreement of the correctness of short and long answers, averaged over topics.
 
     Args:
         df: One row per sub-question and order of the long query, as for `accuracy`; an outcomes
@@ -497,7 +503,7 @@ def alignment(
         long: Column of scores of the same sub-questions in the long answers.
         topic: Column of topics.
         permutation: Column of the order of the long query. Orders of a topic have equal weight;
-            None weights rows equally, which differs only if scores are missing.
+            None gives rows equal weight, which makes a difference only if scores are missing.
         cluster: Column of dependent topics; None for the topic.
         by: Columns of groups. The result has one row per group.
         model: Column of models. The result has one row per model.
@@ -506,18 +512,20 @@ def alignment(
             "wrong" counts the answer as incorrect.
 
     Returns:
-        The result; `to_frame()` has with bounds alignment (Align), signed_alignment,
-        short_accuracy (F_S), long_accuracy (F_L) and accuracy_difference (F_L - F_S), the p-value
-        of that difference, n (rows) and n_clusters.
+        The result; `to_frame()` has alignment (Align), signed_alignment, short_accuracy (F_S),
+        long_accuracy (F_L) and accuracy_difference (F_L - F_S), each with bounds; p_value, or for
+        several rows p_value_holm, of that difference; n (rows) and n_clusters.
 
     Raises:
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If a topic is missing or its ids are of mixed type.
         TypeError: If `df` cannot be read as a frame.
-        ValueError: If a score is graded, the frame is empty, or an option is out of range.
+        ValueError: If a score is graded or (under "raise") missing, the frame is empty, or an
+            option is out of range.
 
     Notes:
-        signed Align = F_S + F_L - 1, in [-1, 1]; it is 1 if all answers are correct in both.
+        signed Align = F_S + F_L - 1, in [-1, 1]; it is 1 if all short and all long answers are
+        correct.
 
     References:
         SLAQ, arXiv 2510.11218, eqs. 2 to 4 and figure 2.
@@ -582,14 +590,14 @@ def partial_correlation(
     confidence: float = 0.95,
     missing: Literal["drop", "raise"] = "drop",
 ) -> Result:
-    """Correlate two columns with others held constant, such as log frequency and accuracy.
+    """Return the correlation of two columns, or their partial correlation given control columns.
 
     Args:
         df: One row per unit, such as a surface instance with its accuracy averaged over question
             templates, as for `accuracy`.
         x: Column of numbers, such as log surface frequency.
         y: Column of numbers, such as accuracy.
-        controls: Columns held constant; if empty, the plain correlation is computed.
+        controls: Columns of control variables; if empty, the plain correlation is computed.
         method: "pearson", or "spearman" to rank every column first.
         cluster: Column of dependent rows, such as the fact; None for independent rows, as in the
             tables of the paper.
@@ -606,7 +614,8 @@ def partial_correlation(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If a cluster id is missing or the ids are of mixed type.
         TypeError: If `df` cannot be read as a frame, or a cell is not a number.
-        ValueError: If the frame is empty or an option is out of range.
+        ValueError: If the frame is empty, a number is missing under "raise", or an option is out of
+            range.
 
     References:
         RedirectQA, arXiv 2604.21882, section 4.3 and table 2.

@@ -1,4 +1,4 @@
-"""Compare models on the same items, from frames, files or folders; returns a `Result`."""
+"""Compare models on the same items, from frames, files or folders, and return a `Result`."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def compare(
     missing: Literal["drop", "raise", "wrong"] = "drop",
     **options: Any,  # noqa: ANN401 - checked by the records of the command
 ) -> Result:
-    """Compare the mean scores of models on the items that all of them answered.
+    """Return the differences in mean score between models, on the items for which all have a score.
 
     Args:
         sources: One source per model: a DataFrame, a `datasets.Dataset`, or a file or folder of
@@ -64,8 +64,8 @@ def compare(
             `metric`, `prediction`, `references`, `question` and `error`; `metrics` and `filter`,
             which select metrics and a filter of lm-evaluation-harness; `region`, the part of an
             answer that the rule scores; `fold_accents`, `reference_separator` and
-            `reasoning_opened`; `lower_is_better`, the metrics with better lower scores (by default
-            losses, errors and costs); `scale`, `separator` and `test`.
+            `reasoning_opened`; `lower_is_better`, the metrics for which lower scores are better (by
+            default losses, errors and costs); `scale`, `separator` and `test`.
 
     Returns:
         The result; `to_frame()` has model, reference, difference (model minus reference) with
@@ -79,7 +79,7 @@ def compare(
         ValueError: If an option is unknown or out of range.
 
     Notes:
-        Interval and uncorrected p-value use the same t statistic over clusters, so p < 1 -
+        Interval and uncorrected p-value use the same t statistic over clusters, so that p < 1 -
         confidence exactly if the interval excludes 0.
 
     References:

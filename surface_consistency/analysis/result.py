@@ -1,7 +1,7 @@
-"""The result that all functions of the library return.
+"""The class of results that all functions of the library return.
 
-A result contains a frame, its columns of estimates, sentences and a caption, and writes text,
-tables, a figure and a page. The statistics are those of `surface_consistency.metrics`.
+A result contains a frame, a description of its estimates, sentences and a caption. Its methods
+write text, tables, a figure and a page. `surface_consistency.metrics` computes the statistics.
 """
 
 import html
@@ -38,7 +38,8 @@ _TITLES: Final = {"n": "n", "n_items": "items", "n_clusters": "clusters"}
 class Result(NoTruthValue):
     """The result of `accuracy`, `consistency`, `paired`, `compare` and the other functions.
 
-    `print` shows its sentences; as the last line of a notebook cell it shows sentences and table.
+    `print` shows the first sentences; a notebook cell that ends with a result shows all of them and
+    the table.
 
     Examples:
         >>> import pandas as pd
@@ -54,13 +55,13 @@ class Result(NoTruthValue):
     truth: ClassVar[str] = "a number of to_frame(), or read sentences"
 
     kind: str
-    """Name of the function."""
+    """Name of the function that returned it, such as "accuracy"."""
 
     frame: pd.DataFrame
     """All columns, one row per group or pair; rates and differences are fractions."""
 
     keys: Sequence[str]
-    """Columns that identify a row: model, groups, the two models of a pair."""
+    """Columns that identify a row: the model, or both models of a pair, and the groups."""
 
     estimates: Sequence[Column]
     """Columns with confidence intervals, the main estimate first."""
@@ -80,7 +81,7 @@ class Result(NoTruthValue):
     """Column of the p-value; None without a test."""
 
     p_title: str = "p"
-    """Heading of the p-value, which names the estimate if it is not the first one."""
+    """Heading of the p-value. It names the estimate that is tested if this is not the first one."""
 
     counts: Sequence[str] = ("n", "n_clusters")
     """Columns of the numbers of observations and clusters."""
@@ -95,7 +96,8 @@ class Result(NoTruthValue):
     """Note on the numbers, shown below tables."""
 
     page: Callable[[str | os.PathLike[str]], Path] | None = None
-    """Writes the report page of the command line; None for a page with a figure and a table."""
+    """Function that writes the report page of the command line. If it is None, `save` writes a page
+    with a figure and a table."""
 
     def to_frame(self, all: bool = False) -> pd.DataFrame:
         """Return the numbers as a tidy frame.
@@ -105,7 +107,7 @@ class Result(NoTruthValue):
 
         Returns:
             A copy with one row per group or pair: keys, estimates with `_low` and `_high`, the
-            p-value, and the numbers of observations and clusters; all columns with `all`.
+            p-value, and the numbers of observations and clusters. With `all` it has all columns.
         """
         if all:
             return self.frame.copy()
@@ -120,7 +122,7 @@ class Result(NoTruthValue):
 
         Returns:
             kind, caption, note, confidence, sentences, claims, and rows, a list with one dictionary
-            per row of `to_frame(all)`; None replaces undefined numbers.
+            per row of `to_frame(all)`; undefined numbers are None.
         """
         rows = [
             {str(key): json_value(value) for key, value in row.items()}
@@ -174,7 +176,7 @@ class Result(NoTruthValue):
         return latex_table(self._table(), caption=text, label=name)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the main estimate of each row with its confidence interval.
+        """Draw the first estimate of each row with its confidence interval.
 
         Args:
             ax: Axes to draw on; None for the current axes of pyplot.

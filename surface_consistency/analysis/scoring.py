@@ -1,4 +1,4 @@
-"""Score answers of result files like those of runs: by reasoning tags, region and rule."""
+"""Score the answers in result files as in runs: by reasoning tags, region and rule."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ _MANY: Final = 0.05
 
 
 class ScoredAnswers(NamedTuple):
-    """Answers that a rule scored."""
+    """Answers with scores by a rule."""
 
     frame: pd.DataFrame
     """One row per answer, with the rule as metric. The predictions do not contain reasoning."""
@@ -39,10 +39,10 @@ class ScoredAnswers(NamedTuple):
 
 
 def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers:
-    """Score each answer once by a rule.
+    """Score answers by a rule, each answer once.
 
     Args:
-        frame: As of `read_results`.
+        frame: Rows as `read_results` returns them.
         settings: The rule, the region of the answers, and the tags of reasoning.
 
     Returns:
@@ -118,7 +118,7 @@ def _without_reasoning(answers: pd.DataFrame, settings: RuleSettings) -> tuple[p
 
 
 def _of_regions(scored: pd.DataFrame, whole: pd.Series, rule: str) -> Iterator[str]:
-    """Report both accuracies if the labels of first lines and whole answers differ often."""
+    """Report both accuracies if labels by first line and by whole answer differ often."""
     n_differ, n = int((scored["score"] - whole).abs().sum()), int(whole.notna().sum())
     if n_differ <= _MANY * n:
         return

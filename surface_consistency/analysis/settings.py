@@ -1,4 +1,4 @@
-"""Options of comparing models."""
+"""Options for the comparison of models."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from surface_consistency.schemas.settings import Rare, Settings
 
 
 class RuleSettings(Settings):
-    """Rule that scores the answers of result files instead of their own scores."""
+    """Options of a matching rule that scores the answers, instead of the scores in the files."""
 
     rule: str | None = None
     """Matching rule that scores the answers instead of their scores."""
@@ -29,7 +29,7 @@ class RuleSettings(Settings):
         """Check that options of a rule are set only with a rule.
 
         Raises:
-            ValueError: If one is set without a rule.
+            ValueError: If such an option is set without a rule.
         """
         given = self.model_fields_set & {"region", "fold_accents", "reasoning_opened"}
         if self.rule is None and given:

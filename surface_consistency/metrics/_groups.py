@@ -32,7 +32,7 @@ def column_names(columns: str | Sequence[str]) -> list[str]:
 
 
 def grouping_columns(by: str | Sequence[str], result_columns: Iterable[str]) -> list[str]:
-    """Return the grouping columns as a list; raise an error if a name would collide."""
+    """Return the grouping columns as a list; raise an error if one is a column of the result."""
     keys = column_names(by)
     if len(set(keys)) != len(keys):
         raise ValueError(f"by contains a column twice: {keys}")
@@ -103,13 +103,13 @@ _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
 class _Coded(NamedTuple):
-    """The labels of the cells of a column, as numbers."""
+    """The labels of the cells of a column, as codes."""
 
     labels: list[object]
     """Distinct labels."""
 
     codes: npt.NDArray[np.intp]
-    """Positions in `labels`, for one cell after the other."""
+    """Positions in `labels`, cell by cell."""
 
     sizes: npt.NDArray[np.intp]
     """Number of labels of each cell, at least 1."""
@@ -184,7 +184,7 @@ def _coded_lists(column: "pd.Series[Any]", numbers: dict[object, int]) -> list[l
 
 
 def has_list_cells(column: "pd.Series[Any]") -> bool:
-    """Whether a cell of a column contains several labels."""
+    """Return whether a cell of a column contains several labels."""
     kind = column.dtype
     if isinstance(kind, pd.StringDtype) or (isinstance(kind, np.dtype) and kind != np.object_):
         return False
@@ -231,11 +231,11 @@ def check_pair_ids(
 def warn_repeated_rows(
     frame: pd.DataFrame, verdicts: Sequence[str], shared: Iterable[str], *, stacklevel: int
 ) -> None:
-    """Warn of rows that repeat another in all columns, if the columns identify the rows.
+    """Warn of rows that are equal in all columns, if the columns identify the rows.
 
-    They do if a column is neither a label nor shared by many rows (as groups and clusters are), if
-    rows that are equal except for their correctness labels also have equal labels, and if at most
-    half of the rows repeat another, as when a file was read twice.
+    They do under three conditions: a column is neither a correctness label nor shared by many rows
+    (as groups and clusters are); rows that are equal in all other columns have equal correctness
+    labels; and at most half of the rows repeat another one, as if a file was read twice.
     """
     rows, others = np.zeros(len(frame), dtype=np.uint64), [*verdicts, *shared]
     own = [name for name in frame.columns if name not in others and frame[name].dtype != np.bool_]

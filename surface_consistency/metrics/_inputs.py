@@ -121,7 +121,7 @@ def plain(values: Any) -> Any:  # noqa: ANN401 - any kind of values
 
 
 def _scalar(value: Any) -> Any:  # noqa: ANN401 - any kind of value
-    """Return a scalar of torch or Arrow, which compares by identity or not at all, as Python's."""
+    """Return a scalar of torch or Arrow, which cannot be compared by value, as a Python scalar."""
     if hasattr(value, "as_py"):
         return value.as_py()
     return value.item() if hasattr(value, "detach") and not value.ndim else plain(value)
@@ -217,7 +217,7 @@ def scores_and_verdicts(
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, NaT or pandas.NA."""
+    """Return whether a value is None, NaN, NaT or pandas.NA."""
     if type(value).__name__ in _MISSING_TYPES:
         return True
     return isinstance(value, float | np.floating) and bool(value != value)
@@ -388,7 +388,7 @@ def _factorized(labels: Any) -> tuple[Any, Any] | None:  # noqa: ANN401 - any ki
 
 
 def check_label_types(labels: Iterable[Any], name: str) -> None:
-    """Raise an error if a text and a number are written alike, such as "1" and 1.
+    """Raise an error if a text and a number have the same text form, such as "1" and 1.
 
     Args:
         labels: The distinct labels.

@@ -1,4 +1,4 @@
-"""HTML page, figures and tables of finished runs."""
+"""The HTML page, figures and tables that report finished runs and comparisons."""
 
 import lazy_loader
 

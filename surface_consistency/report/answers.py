@@ -29,8 +29,9 @@ def shown_answers(block: Answers, n_models: int) -> list[Answer]:
         n_models: Number of models of the page.
 
     Returns:
-        At most 500 answers per model, and fewer on pages of many models or of long answers. Each
-        cell of a model is cut to the same fraction, so that the proportions of cells are kept.
+        At most 500 answers per model, and fewer on pages of many models or of long answers. The
+        same fraction of answers is shown from each cell of a model, so that the proportions of
+        cells are preserved.
     """
     groups: dict[tuple[int, str], list[Answer]] = defaultdict(list)
     sizes: dict[int, int] = defaultdict(int)
@@ -60,7 +61,7 @@ def answers_view(block: Answers, *, n_models: int, unique: Callable[[str], str])
     Args:
         block: The answers.
         n_models: Number of models of the page.
-        unique: Makes an id that the page does not have yet.
+        unique: Function that makes an id that is not yet on the page.
 
     Returns:
         The values of the template.
@@ -137,15 +138,15 @@ def _split(text: str, part: str) -> list[tuple[str, bool]]:
 
 
 def find_text(text: str, part: str) -> tuple[int, int] | None:
-    """Find a part of a text, in any case and with any blanks and punctuation between its words.
+    """Find a part of a text, ignoring case and the blanks and punctuation between words.
 
     Args:
         text: The text.
         part: The part, such as the name in a question.
 
     Returns:
-        Start and end of its first occurrence as whole words, else of its first as part of words;
-        None if it does not occur.
+        Start and end of its first occurrence as complete words, otherwise of its first occurrence
+        within words; None if it does not occur.
 
     Examples:
         >>> find_text("It is the UNITED-KINGDOM.", "United Kingdom")

@@ -1,4 +1,4 @@
-"""Views of the figures of a page: the values, in drawing units, that its templates need."""
+"""Views of the figures of a page: the values, in drawing units, for the HTML templates."""
 
 import functools
 import math
@@ -26,7 +26,7 @@ _MOST_SQUARES: Final = 4
 
 
 def check_model(index: int | None, models: Sequence[str]) -> None:
-    """Check that an index is that of a model.
+    """Raise an error if an index is not that of a model.
 
     Args:
         index: The index; None if a mark does not belong to a model.
@@ -40,7 +40,7 @@ def check_model(index: int | None, models: Sequence[str]) -> None:
 
 
 def squares_view(block: MosaicPlots, models: Sequence[str], *, is_linked: bool) -> View:
-    """Make the view of squares: large with labels, or small if there are five or more.
+    """Make the view of mosaic plots: large with labels, or small if there are five or more.
 
     Args:
         block: The squares.
@@ -77,7 +77,7 @@ def squares_view(block: MosaicPlots, models: Sequence[str], *, is_linked: bool) 
 
 
 def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
-    """Make the view of a chart of dots, or of a heat map of rates for four or more models.
+    """Make the view of a forest plot, or for four or more models of a heat map of rates.
 
     Args:
         block: The chart.

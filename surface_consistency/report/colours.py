@@ -33,7 +33,7 @@ _ROLES: Final = {
 """Colours by role, in the light and in the dark scheme."""
 
 LIGHT: Final[Mapping[str, str]] = {role: colours[0] for role, colours in _ROLES.items()}
-"""The light scheme by role, also of printed pages and figures."""
+"""The light scheme by role, which printed pages and figures also use."""
 
 DARK: Final[Mapping[str, str]] = {role: colours[1] for role, colours in _ROLES.items()}
 """The dark scheme by role."""
@@ -64,7 +64,7 @@ def model_style(index: int) -> tuple[int, str]:
 
 
 def heat_colours(colours: Mapping[str, str]) -> dict[str, str]:
-    """Mix the colours of a heat map, from the colour of the page to those of flips.
+    """Compute the colours of a heat map, from the colour of the page to the colours of flips.
 
     Args:
         colours: The scheme.

@@ -29,7 +29,7 @@ def write_estimates(
     """Write the page of a table and the table as CSV, all together or not at all.
 
     Args:
-        folder: Folder of `report.html` and `tables/`; made if absent.
+        folder: Folder of `report.html` and `tables/`; created if it does not exist.
         name: Name of the table, for the file.
         table: The table, with a column `n_clusters`.
         names: Names of its rows.
@@ -42,8 +42,8 @@ def write_estimates(
         The page.
 
     Raises:
-        DataError: If the folder contains a run, a file would be replaced that no report wrote,
-            or a file cannot be written.
+        DataError: If the folder contains a run, a file that was not written by a report would be
+            replaced, or a file cannot be written.
     """
     home = output_folder(folder)
     run = RunFolder(home)

@@ -1,4 +1,4 @@
-"""The page as one HTML file that works offline, in print and without script."""
+"""The page as one HTML file, which can be used offline, in print and without scripts."""
 
 import base64
 import functools
@@ -72,8 +72,8 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
 def render_page(page: Page) -> str:
     """Render a page as HTML.
 
-    The file loads nothing: it contains style, script and pictures, and its content security
-    policy allows no others. Answers of models are escaped, so that they are never markup.
+    The file does not load other files: it contains style, script and figures, and its content
+    security policy allows no others. Answers of models are escaped, so that they are never markup.
 
     Args:
         page: The content. At most 500 answers per model are embedded, fewer on pages of many models
@@ -83,9 +83,9 @@ def render_page(page: Page) -> str:
         The document; equal pages give equal text.
 
     Raises:
-        ValueError: If two sections have the same anchor, an anchor is that of a part that every
-            page has or cannot be part of an address, a block refers to a model that the page does
-            not have, or counts are impossible.
+        ValueError: If two sections have the same anchor, an anchor is reserved for a part of every
+            page or cannot be part of an address, a block refers to a model that the page does not
+            have, or counts are impossible.
     """
     _check_anchors(page)
     views = _Views(page)
@@ -128,7 +128,7 @@ def render_page(page: Page) -> str:
 
 
 class _Views:
-    """Makes the views of the blocks of one page, and ids that are unique on it."""
+    """Functions that make the views of the blocks of one page, and ids that are unique on it."""
 
     def __init__(self, page: Page) -> None:
         self.models = page.models

@@ -15,7 +15,7 @@ CELLS: Final[tuple[CellName, ...]] = ("both", "first_only", "second_only", "neit
 """The cells of the contingency table."""
 
 FEW_POINTS: Final = 5
-"""Points of a curve on fewer observations are faded."""
+"""Points of a curve with fewer observations are faded."""
 
 _NORMAL_95 = 1.959963984540054
 _NARROWEST: Final = 1e-12
@@ -24,7 +24,7 @@ _NARROWEST: Final = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rectangle:
-    """A cell of the square, in fractions of the side."""
+    """A cell of a mosaic plot; lengths are fractions of its side."""
 
     cell: CellName
     """The cell."""
@@ -58,7 +58,7 @@ def square_cells(square: MosaicPlot) -> tuple[Rectangle, Rectangle, Rectangle, R
         square: The counts.
 
     Returns:
-        The cells in the order of `CELLS`. An empty cell has area 0, as have all without pairs.
+        The cells in the order of `CELLS`. An empty cell has area 0; without pairs, all cells have.
 
     Raises:
         ValueError: If a count is negative.
@@ -146,7 +146,7 @@ def nice_scale(low: float, high: float, *, n_ticks: int = 8, stretch: bool = Tru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """One dot with the interval that is drawn."""
+    """One estimate of a forest plot, with the interval that is drawn."""
 
     dot: Dot
     """The dot."""
@@ -161,8 +161,8 @@ class Interval:
     """Whether it has few clusters."""
 
     is_wilson: bool
-    """Whether the interval of a rate of 0 or 1 has no width, or is missing, so that Wilson's
-    interval over clusters is drawn instead, dashed."""
+    """Whether Wilson's interval over clusters is drawn instead, dashed, because the interval of a
+    rate of 0 or 1 has no width or is missing."""
 
 
 DotRow = tuple[str, int, list[Interval]]
@@ -170,14 +170,14 @@ DotRow = tuple[str, int, list[Interval]]
 
 
 def dot_rows(block: ForestPlot) -> tuple[list[DotRow], int]:
-    """Choose the groups of a chart of dots that are drawn.
+    """Choose the groups of a forest plot that are drawn.
 
     Args:
         block: The chart.
 
     Returns:
-        The groups with enough clusters, with their heads, which may have no dots; and the number of
-        groups with too few.
+        The groups with enough clusters, and their outer groups, which may have no estimate; and the
+        number of groups with too few clusters.
     """
     rows = [
         (label, level, [_mark(dot) for dot in dots if _is_drawn(dot)])
@@ -212,7 +212,7 @@ def _mark(dot: Dot) -> Interval:
 
 
 def dots_scale(block: ForestPlot) -> Scale:
-    """Choose the common scale of all groups of a chart.
+    """Choose the common scale of all groups of a forest plot.
 
     Args:
         block: The chart.

@@ -1,6 +1,7 @@
-"""Content of a report page as plain records, which studies fill and `html` renders.
+"""Records of the content of a report page. Studies create them, and `html` renders them.
 
-Rates and differences are fractions with their intervals; rendering converts and rounds them.
+Rates and differences are fractions with their intervals; they are converted and rounded when they
+are rendered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,8 @@ class Finding:
     """Further results below it: accuracies, the noise floor, the asymmetry of flips."""
 
     warning: str = ""
-    """Why it must not be quoted, such as a sample or a toy model; shown in red; none by
-    default."""
+    """Reason why the finding must not be quoted, such as a sample or a toy model, shown in red;
+    none by default."""
 
     facts: Sequence[tuple[str, str]] = ()
     """Facts about the run, name and value: data, pairs, rule, date, version."""
@@ -63,7 +64,7 @@ class MosaicPlot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MosaicPlots:
-    """Squares side by side, one per model or group."""
+    """Mosaic plots side by side, one per model or group."""
 
     squares: Sequence[MosaicPlot]
     """The squares."""
@@ -83,7 +84,7 @@ class MosaicPlots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """One group of one model."""
+    """The estimate of one group of one model."""
 
     model: int
     """Index of the model."""
@@ -95,14 +96,15 @@ class Dot:
     """Number of pairs."""
 
     n_clusters: int
-    """Number of clusters: below `FEW_CLUSTERS` it is faded, below `LEAST_CLUSTERS` it is only in
-    the table."""
+    """Number of clusters. Below `FEW_CLUSTERS` the estimate is faded; below `LEAST_CLUSTERS` it is
+    only in the table."""
 
     unit: str = "pairs"
     """What `n` counts, in the plural."""
 
     is_certain: bool = False
-    """Whether its test is significant after correction for several groups: a filled marker."""
+    """Whether its test is significant after correction for several groups, shown as a filled
+    marker."""
 
     is_above_noise: bool = False
     """Whether the rate is significantly above that of identical prompts."""
@@ -110,7 +112,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestPlot:
-    """A rate by group with its intervals, over the noise floor."""
+    """A rate by group with its intervals, and the noise floor (test-retest flip rate)."""
 
     name: str
     """Short name, for files and anchors."""
@@ -140,8 +142,8 @@ class ForestPlot:
     """Ticks from end to end of the scale; chosen by the intervals by default."""
 
     remarks: Mapping[str, str] = field(default_factory=dict)
-    """Text on the right of a group by its label, instead of the number of clusters. Rows with a
-    remark are models, which are then not in the legend."""
+    """Text on the right of a group, by its label, instead of the number of clusters. Rows with a
+    remark are models, which the legend then omits."""
 
     note: str = ""
     """Note below it."""
@@ -229,7 +231,7 @@ class StackedBars:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlluvialPlot:
-    """Correctness of pairs from state to state."""
+    """Numbers of pairs by their correctness in successive states, as an alluvial plot."""
 
     name: str
     """Short name, for files and anchors."""
@@ -295,7 +297,7 @@ class Heatmap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The answers to one fact, step by step."""
+    """The answers about one fact, step by step."""
 
     title: str
     """The fact."""
@@ -435,10 +437,10 @@ class Section:
     """A paragraph below the heading; none by default."""
 
     blocks: Sequence[Block] = ()
-    """Its blocks. Of successive tables one is shown at a time, with a switch."""
+    """Its blocks. Of successive tables one is shown at a time, and a switch selects it."""
 
     is_folded: bool = False
-    """Whether it is collapsed at first."""
+    """Whether it is collapsed when the page is opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -452,7 +454,8 @@ class Page:
     """Name of the study, such as "RedirectQA"."""
 
     question: str
-    """Its question as a phrase, such as "the same fact under a title and under a redirect"."""
+    """Question of the study as a phrase, such as "the same fact under a title and under a
+    redirect"."""
 
     models: Sequence[str]
     """Labels of the runs; indices of models refer to it."""
@@ -461,7 +464,7 @@ class Page:
     """The finding."""
 
     claims: Sequence[Mapping[str, object]] = ()
-    """Records of the numbers in sentences that have no records."""
+    """Records of numbers in sentences that do not contain their records."""
 
     sections: Sequence[Section]
     """The sections in order: squares, groups, tables, answers."""

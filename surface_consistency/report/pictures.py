@@ -1,4 +1,4 @@
-"""Figures of a page: squares, rows on a common scale, curves and alluvial plots."""
+"""Figures of a page: mosaic plots, rows on a common scale, curves and alluvial plots."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ _LETTER: Final = 6.4
 def small_square(
     square: page.MosaicPlot, names: Sequence[str] = (), *, go: Mapping[str, str] | None = None
 ) -> Scene:
-    """Draw a square without labels.
+    """Draw a small mosaic plot without labels.
 
     Args:
         square: The counts.
@@ -59,7 +59,7 @@ def square_scene(
     *,
     go: Mapping[str, str] | None = None,
 ) -> Scene:
-    """Draw a square with labels inside the cells, or outside next to them.
+    """Draw a mosaic plot with labels inside the cells, or outside next to them.
 
     Args:
         square: The counts.
@@ -68,7 +68,7 @@ def square_scene(
         go: As for `small_square`.
 
     Returns:
-        The figure, 408 wide, of a square with a side of 300.
+        The figure, 408 wide; the side of the mosaic plot is 300.
     """
     cells = layout.square_cells(square)
     marks = _square_marks(cells, names, side=_SIDE, top=_TOP, go=go)
@@ -233,13 +233,13 @@ class Strip:
     """Text on the right: the number of clusters, or the total."""
 
     css: str = ""
-    """Its classes: "head", "sub" (of the head above) and "few"."""
+    """Its CSS classes: "head" (outer group), "sub" (member of the outer group above) and "few"."""
 
     model: int | None = None
     """Index of the model whose marker is before the label; None without a marker."""
 
     rest: str = ""
-    """Texts that do not fit into it, for the line below."""
+    """Texts that do not fit into the row, for the line below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +271,7 @@ class Strips:
 
 
 def forest_strips(block: page.ForestPlot, models: Sequence[str]) -> Strips:
-    """Draw rates by group over the noise floor.
+    """Draw a forest plot of rates by group, with the noise floor.
 
     Args:
         block: The chart.
@@ -421,7 +421,7 @@ def bars_strips(block: page.StackedBars) -> Strips:
 
 
 def lines_scene(block: page.Lines) -> Scene:
-    """Draw curves over their band.
+    """Draw curves with their band.
 
     Args:
         block: The chart.
@@ -536,13 +536,13 @@ _THICK: Final = 14
 
 
 def flow_scene(block: page.AlluvialPlot) -> Scene:
-    """Draw the correctness of pairs from state to state; heights are numbers of pairs.
+    """Draw an alluvial plot of correctness by state; heights are numbers of pairs.
 
     The last two states determine the cell of a pair, and with it the colour of its ribbon. In
     earlier states, correct answers have the colour of "both".
 
     Args:
-        block: The flow.
+        block: The content of the plot.
 
     Returns:
         The figure, 800 wide: ribbons between the states, correct above incorrect, and labels.

@@ -1,4 +1,4 @@
-"""Plots of the frames that the metrics return, on matplotlib axes."""
+"""Plots of frames that the metrics return, on matplotlib axes."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _SHARES: Final = {
     "sampling_share": "sampling",
 }
 _STEP: Final = 0.8
-"""Height that the markers of one row share, in units of the distance between rows."""
+"""Total height of the markers of one row, in units of the distance between rows."""
 
 
 def plot_paired(
@@ -46,7 +46,7 @@ def plot_paired(
     """Draw a contingency table of paired correctness labels as a mosaic plot.
 
     Args:
-        table: A `PairedTable`, or a row of the frame of `paired_by`: anything with the attributes
+        table: A `PairedTable`, or a row of the frame of `paired_by`: any object with the attributes
             both, first_only, second_only and neither.
         ax: Axes to draw on; None for the current axes of pyplot.
         conditions: Names of the two conditions.
@@ -141,7 +141,7 @@ def plot_estimates(
 
     Args:
         frame: One row per label, with n_clusters, the estimate and its bounds.
-        key: The estimate.
+        key: Column of the estimate.
         labels: Names of the rows.
         axis: Label of the axis, with the unit.
         unit: Factor of the numbers, such as 100 for percent.

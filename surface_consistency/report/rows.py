@@ -1,6 +1,6 @@
-"""Tables of a page: headings as a view, and rows as markup, because a page has thousands of rows.
+"""Tables of a page: headings as a view, rows as markup, because a page may have thousands of rows.
 
-The style sheet sets the properties that all cells of a column share: numbers are flush right, cells
+The style sheet sets the common properties of the cells of a column. Numbers are flush right, cells
 with `dir` contain text, and the bar below an interval has the colour of its row. The script sorts
 rows by their text.
 """
@@ -138,7 +138,7 @@ def _cell(row: Mapping[Any, Any], column: Column, scale: Scale | None, shape: st
 
 
 def _square_cell(values: Sequence[Any], text: str) -> str:
-    """Render a small square, which sorts by the proportion of flips."""
+    """Render a small mosaic plot; rows are sorted by its proportion of flips."""
     counts = [0 if is_missing(value) else int(value) for value in values]
     named: dict[str, Any] = dict(zip(CELLS, counts, strict=True))
     paths = ""

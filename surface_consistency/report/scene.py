@@ -10,13 +10,13 @@ class Box:
     """A rectangle."""
 
     css: str
-    """Its classes, which `style.css` gives colours, such as "c-both"."""
+    """Its CSS classes, such as "c-both"; `style.css` defines their colours."""
 
     x: float
     """Left edge."""
 
     y: float
-    """Upper edge; it grows downwards."""
+    """Upper edge; y increases downwards."""
 
     width: float
     """Width."""
@@ -28,7 +28,7 @@ class Box:
     """Text of its tooltip; none by default."""
 
     go: str = ""
-    """The selection of answers that it links to; none by default."""
+    """Selection of answers to which it links; none by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ Mark = Box | Stroke | Span | Symbol | Words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """A picture."""
+    """A figure."""
 
     width: float
     """Width, in units in which the font size is 13 or 14."""

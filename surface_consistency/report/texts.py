@@ -4,8 +4,8 @@ The file has four tables. `tables.<name>` describes a table: caption, columns (s
 `surface_consistency.tables.tabulation.describe`) and note. `checks.<name>` describes a check:
 level, title, text and the anchor of its evidence. `papers.<name>` describes a table in the form of
 a paper; see `surface_consistency.tables.papers`. `texts` contains paragraphs. Placeholders such as
-`{label}` are filled by the caller; there are no conditions in the file. Statistical sentences are
-made by `surface_consistency.tables.sentences`.
+`{label}` are filled by the caller; there are no conditions in the file.
+`surface_consistency.tables.sentences` makes statistical sentences.
 """
 
 import tomllib
@@ -99,7 +99,7 @@ class Texts:
             first: Columns before those of the entry.
             titles: Headings of this table by column, in addition to those of the entry.
             labels: Wording of the labels in a column, by column.
-            model: Column that names the run of a row; None if rows are not of single runs.
+            model: Column of the name of the run; None if rows do not belong to single runs.
             cluster_column: Column of the number of clusters, by which rows are faded.
             values: Values of the placeholders of caption, columns and note.
 
@@ -127,7 +127,7 @@ class Texts:
             tables: The tables of the study by name.
 
         Returns:
-            The tables by name, and sentences on the requirements of those that cannot be made.
+            The tables by name; and for tables that cannot be made, sentences on their requirements.
         """
         made, lacking = {}, dict[str, list[str]]()
         for entry, spec in self._texts.get("papers", {}).items():

@@ -1,4 +1,4 @@
-"""Results of other tools: any file or table of scores and answers as one long frame."""
+"""Reader of results of other tools: scores and answers from files or tables, as one long frame."""
 
 import lazy_loader
 

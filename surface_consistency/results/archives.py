@@ -1,4 +1,4 @@
-"""Read the rows of any file: tables, data sets of `datasets`, logs in archives."""
+"""Read the rows of a file of any kind: tables, data sets of `datasets`, logs in archives."""
 
 import mmap
 import zipfile
@@ -35,7 +35,7 @@ def packed_rows(file: Path) -> Iterator[Row]:
             which the first sheet is read, or a folder written by `Dataset.save_to_disk`.
 
     Yields:
-        Place and cells of each row; each sample of a log with the log's header.
+        Place and cells of each row. A sample of a log also contains the header of the log.
 
     Raises:
         DataError: If the kind of file is unknown, or the folder contains several splits.
@@ -60,7 +60,7 @@ def packed_rows(file: Path) -> Iterator[Row]:
 
 
 def _is_json(file: Path) -> bool:
-    """Return whether a JSON file may escape lone surrogates, which no table can store."""
+    """Return whether a JSON file may contain escaped lone surrogates, which no table can store."""
     named = {".json", ".jsonl", ".ndjson"} & {*map(str.lower, file.suffixes)}
     if not (named and file.is_file() and file.stat().st_size):
         return False
@@ -134,7 +134,7 @@ def _member(archive: zipfile.ZipFile, name: str, size: UnpackedSize) -> Mapping[
             f"{place}: {info.file_size:,} bytes after unpacking are more than the maximum of "
             f"{LONGEST_LINE:,} of one sample; write the log without events and attachments"
         )
-    # Other decompressors unpack all of their input at once, so their input is split.
+    # Other decompressors unpack all of their input at once, so the input is split.
     step = LONGEST_LINE if info.compress_type == zipfile.ZIP_DEFLATED else _STEP
     try:
         with archive.open(info) as member, unpacked(member, size, step=step) as whole:

@@ -1,4 +1,4 @@
-"""Checks across the files that are read together: duplicate rows, models and questions."""
+"""Checks across files that are read together: duplicate rows, names of models, and questions."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
 from functools import cached_property
@@ -67,7 +67,7 @@ class _Codes:
 
     @cached_property
     def sample(self) -> np.ndarray:
-        """Number the samples of each model with their metric, regardless of the file."""
+        """Number the combinations of model, sample and metric, regardless of the file."""
         return self.key("item", "task", "model", "form", "repeat", "metric")
 
     @cached_property
@@ -79,18 +79,18 @@ class _Codes:
 def joined(
     frames: Sequence[pd.DataFrame], problems: Sequence[str], notes: list[str]
 ) -> pd.DataFrame:
-    """Put the frames of all files below each other.
+    """Concatenate the frames of all files.
 
     Args:
         frames: One per file.
-        problems: Errors of files of a folder, one sentence each.
-        notes: Receives the problems, if other files were read.
+        problems: Errors of files in a folder, one sentence each.
+        notes: List to which the problems are added, if other files were read.
 
     Returns:
-        One frame. If files name one task, files without a task get the same one.
+        One frame. If all files with a task name the same one, files without a task have it too.
 
     Raises:
-        DataError: If no frame is given; contains the first problem.
+        DataError: If no frame is given; the message contains the first problem.
     """
     if not frames:
         raise DataError(problems[0] if problems else "no results are given; name a file")
@@ -154,7 +154,7 @@ def constant(value: str, n_rows: int) -> pd.Categorical:
 
 
 def _alike(frames: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Give categorical columns the same categories in all frames, which concatenation keeps."""
+    """Unify the categories of categorical columns, so that concatenation keeps them."""
     names = list(frames[0].columns[frames[0].dtypes == "category"])
     known = {
         name: list(dict.fromkeys(one for frame in frames for one in frame[name].cat.categories))
@@ -170,7 +170,7 @@ def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
     """Merge notes that are equal for several files.
 
     Args:
-        notes: Sentences, of which some begin with the name of a file.
+        notes: Sentences, some of which begin with the name of a file.
         files: The files.
 
     Returns:
@@ -194,18 +194,18 @@ class Read(NamedTuple):
     """Properties of one file and its items."""
 
     kind: str
-    """What `content` is a hash of; only hashes of the same kind are compared."""
+    """Kind of text of which `content` is a hash; only hashes of the same kind are compared."""
 
     item: str = "item"
     """Name of an item in the file."""
 
     columns: Sequence[str] = ()
-    """Its own columns, of a plain table."""
+    """Its columns, if it is a plain table."""
 
     tried: Sequence[str] = ()
     """Roles for which the user names the column."""
     run: str = ""
-    """Id of the run whose log it is; two runs are never copies of each other."""
+    """Id of the run, if it is a log of a run; logs of two runs are never copies of each other."""
     nested: Collection[str] = ()
     """Its columns of objects or long lists."""
 
@@ -226,13 +226,13 @@ class Held(NamedTuple):
     """Columns that group items."""
 
     is_same_questions: bool
-    """Whether all rows contain the question, in the same way."""
+    """Whether all rows contain the question, in the same format."""
 
 
 def checked(
     frame: pd.DataFrame, files: Mapping[str, Read], given: ResultColumns, notes: list[str]
 ) -> Held:
-    """Compare the rows of all files with each other.
+    """Check the rows of all files against each other, and drop duplicates.
 
     Two files of one model with different answers to the same items are distinguished by their
     paths. A row that occurs twice counts once.
@@ -240,14 +240,15 @@ def checked(
     Args:
         frame: The rows.
         files: Properties of each file.
-        given: Clusters of the user replace those that are found.
-        notes: Receives sentences on the changes.
+        given: Names of columns that the user gives. Its clusters replace those that are detected.
+        notes: List to which sentences on the changes are added.
 
     Returns:
         The rows, each sample and metric once.
 
     Raises:
-        DataError: If two rows of one sample and metric differ, or one item has two meanings.
+        DataError: If two rows of one sample and metric differ, or one item has two different
+            questions.
         ColumnNotFoundError: If a column that the user names is missing.
     """
     codes = _Codes(frame)
@@ -282,9 +283,9 @@ def _is_again(key: np.ndarray) -> np.ndarray:
 
 
 def _named_by_path(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> pd.DataFrame:
-    """Name two files of one model by their paths if their answers to the same items differ.
+    """Name the models of two files by the paths if they have one name but different answers.
 
-    Logs of two runs are named by their paths even if all answers are equal.
+    Models of two runs are named by the paths of the logs even if all answers are equal.
     """
     frame, sample = codes.frame, codes.sample
     within = codes.key("item", "task", "model", "form", "repeat", "metric", "file")
@@ -317,7 +318,7 @@ def _of_several_runs(rows: pd.DataFrame, read: Mapping[str, Read]) -> bool:
 
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
-    """Return the keys whose rows differ; a column may be missing in another file."""
+    """Return the keys whose rows differ; a column that is missing in one file is not compared."""
     counts = rows[list(_SAME)].groupby(key, sort=False, observed=True).nunique(dropna=False)
     further = rows.drop(columns=list(COLUMNS)).astype(object)
     texts = further.map(shown, na_action=None if rows["file"].nunique() == 1 else "ignore")
@@ -419,7 +420,7 @@ def _note_prompts(codes: _Codes, notes: list[str]) -> None:
 
 
 def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
-    """Report models with scores outside 0 to 1 if other models have none by the same metric."""
+    """Report metrics with scores outside 0 to 1 for some models, but not for others."""
     scores = frame["score"].to_numpy()
     if not ((scores < 0) | (scores > 1)).any():
         return

@@ -111,14 +111,14 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
 """Usual names of columns, most likely first."""
 
 ITEMS: Final = tuple(name for name in USUAL["item"] if name not in USUAL["question"])
-"""Names of `USUAL["item"]` that are not those of a question."""
+"""Names in `USUAL["item"]`, except for those of the text of a question."""
 
 UNSURE: Final = ("text", "answer")
-"""Names of `USUAL["prediction"]` that contain the reference in some files: a column of such a name
+"""Names in `USUAL["prediction"]` whose columns contain the reference in some files. Such a column
 is the prediction only if answers are to be scored."""
 
 FACTS: Final = ("fact", "fact_id", "triplet_id")
-"""Names of `USUAL["item"]` for facts, which may have several questions."""
+"""Names in `USUAL["item"]` that identify facts, which may have several questions."""
 
 
 class TableColumns(NamedTuple):
@@ -138,9 +138,9 @@ def table_columns(
 
     Args:
         names: The columns that are there.
-        given: Those that the user names.
+        given: Names of columns that the user gives.
         source: The file, for messages.
-        for_judging: Whether the answers are to be scored: then a column of `UNSURE` may contain
+        for_judging: Whether the answers are to be scored. A column of `UNSURE` may then contain
             them, and a column of items is not required.
 
     Returns:
@@ -189,7 +189,7 @@ def need_column(
         names: The columns that are there.
         role: The argument that names it.
         source: The file, for messages.
-        seen: Names of the columns for the message, if they differ from `names`.
+        seen: Names that the message lists, if they differ from `names`.
 
     Returns:
         The column.
@@ -211,7 +211,7 @@ def reject_nested(names: Iterable[str], nested: Collection[str]) -> None:
 
     Args:
         names: Columns of groups or clusters.
-        nested: The columns that were excluded for this reason.
+        nested: The columns that were excluded because they contain objects or long lists.
 
     Raises:
         DataError: If one of `names` is in `nested`.

@@ -31,7 +31,7 @@ def status_note(log: Cells, n_samples: int) -> str:
         n_samples: Number of its samples.
 
     Returns:
-        A sentence without its subject; "" if the run succeeded.
+        A sentence without its subject, which is the file; "" if the run succeeded.
     """
     status = log["status"]
     if status == "success":
@@ -45,7 +45,7 @@ def status_note(log: Cells, n_samples: int) -> str:
 
 
 def reducer_of(log: Cells | None) -> str:
-    """Name the reducer of the epochs of a log that replaces their mean; "" for the mean."""
+    """Return the name of the reducer of the epochs of a log; "" for the mean."""
     names = at(log, "eval.config.epochs_reducer") or [_MEAN]
     epochs = at(log, "eval.config.epochs") or 1
     known = [name for name in names if _REDUCERS.fullmatch(name)]
@@ -53,13 +53,13 @@ def reducer_of(log: Cells | None) -> str:
 
 
 def reducer_notes(log: Cells) -> Iterator[str]:
-    """Report how the epochs of a log are reduced, and by which other reducers the log has scores.
+    """Report how the epochs of a log are reduced, and the other reducers by which it has scores.
 
     Args:
         log: The log, with the metadata of its run.
 
     Yields:
-        Sentences that are true with or without scoring by a rule.
+        Sentences, which are true also if a rule scores the answers.
     """
     names, epochs = at(log, "eval.config.epochs_reducer") or [], at(log, "eval.config.epochs") or 1
     used = reducer_of(log) or _MEAN
@@ -99,15 +99,16 @@ def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFra
     """Reduce the repeats of each item as the log of the file does.
 
     Args:
-        frame: Rows as of `read_results`.
+        frame: Rows as `read_results` returns them.
         reducers: Reducer by file, for files that do not average repeats.
 
     Returns:
-        The rows of other files, and of these files the first row of each item and metric with the
-        reduced score; NaN if no repeat has a score.
+        All rows of other files. Of these files, the first row of each item and metric with the
+        reduced score, which is NaN if no repeat has a score.
 
     Raises:
-        DataError: If a metric is reduced in two ways, or as the maximum of two numbers of epochs.
+        DataError: If a metric is reduced in two ways, or as the maximum over different numbers of
+            epochs.
 
     References:
         The reducers of inspect_ai; pass_at_k is the estimator of Chen et al., arXiv 2107.03374.
@@ -150,13 +151,14 @@ def _moment(text: str) -> datetime:
 
 
 def superseded(logs: Mapping[str, Cells]) -> dict[str, str]:
-    """Find the logs that a later attempt of the same task replaces.
+    """Find the logs that are replaced by another attempt of the same task.
 
     Args:
         logs: Metadata of the run of each log, by file.
 
     Returns:
-        By file, the file of the newest successful attempt, or of the newest if none succeeded.
+        For each replaced file, the file of the newest successful attempt, or of the newest attempt
+        if no attempt succeeded.
     """
     tasks: dict[str, str] = {}
     newest: dict[str, tuple[bool, datetime, str]] = {}

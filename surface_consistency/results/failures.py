@@ -1,4 +1,4 @@
-"""Table of the values by which files of tools record a failed request or a failed scorer.
+"""The values by which the files of each tool record a failed request or a failed scorer.
 
 A missing answer and an unscored answer have no score. Fields that contain only the message of an
 error are read by the layouts.
@@ -24,8 +24,8 @@ KINDS: Final = {
     INVALID: "invalidated samples",
     NO_ANSWER: "missing answers",
 }
-"""Kinds of failures, with which the error of a sample begins, and their plural. An error that does
-not begin with one of them is the message of a tool."""
+"""Kinds of failures and their plural. The error of a sample begins with its kind; otherwise it is
+the message of a tool."""
 
 
 class Mark(NamedTuple):
@@ -60,15 +60,15 @@ ANSWERS: Final = {
 """Beginnings of texts that tools write instead of an answer."""
 
 COMMON: Final = "common_answer"
-"""Column of a frame of results with texts that are frequent answers of a model, but never correct.
+"""Column of results with an answer that is frequent for its model, but never correct.
 """
 FEW: Final = 10
-"""Minimum number of answers from which equal scores or answers are unusual."""
+"""Minimum number of answers for which equal scores or equal answers are reported."""
 MANY: Final = 0.05
 """Proportion of missing or equal answers above which the finding reports them."""
 
 _SAMPLE: Final = 2_000
-"""Number of answers of a model in which frequent texts are searched."""
+"""Number of answers per model that are searched for frequent texts."""
 
 _NAN: Final = ("nan", "NaN", "<NA>", "NaT")
 """Texts that pandas writes for a missing cell."""
@@ -79,7 +79,7 @@ ERRORS: Final = ("error", "error_message", "error_msg", "exception", *SCORER_ERR
 """Columns of tables that record a failed request or a failed scorer."""
 
 NO_SCORES: Final = {"bypass": "lm-evaluation-harness with predict_only"}
-"""Metrics that mark answers without scoring."""
+"""Names of metrics that mark answers without a score."""
 
 MARKS: Final = (
     Mark("FastChat", "score", r"-1(\.0)?"),
@@ -103,14 +103,14 @@ MARKS: Final = (
 
 
 def failure_of(tool: str, sample: Cells) -> tuple[str, str] | None:
-    """Find the mark of a failure in a sample.
+    """Return the failure that a sample records.
 
     Args:
         tool: The tool that wrote it.
         sample: Its fields.
 
     Returns:
-        The kind of the failure, and a sentence that begins with it; None without a mark.
+        The kind of the failure, and a sentence that begins with it; None if there is no failure.
 
     Examples:
         >>> failure_of("FastChat", {"question_id": 81, "score": -1})
@@ -129,13 +129,13 @@ def failure_of(tool: str, sample: Cells) -> tuple[str, str] | None:
 
 
 def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
-    """Check whether one of many texts may be one that a tool writes instead of an answer.
+    """Return whether any text may be one that a tool writes instead of an answer.
 
     Args:
         texts: The texts; a column of text is searched without conversion to Python objects.
 
     Returns:
-        Whether a text begins with one of `ANSWERS`, or marks a missing cell.
+        True if a text begins with one of `ANSWERS`, or marks a missing cell.
     """
     import pyarrow.compute as pc
 
@@ -153,8 +153,7 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
     Returns:
         The samples. A text of `ANSWERS` is None, and `error` contains it; the same applies to texts
         such as "nan", which pandas writes for a missing cell, unless they are accepted answers. If
-        all texts are of this kind, the column consisted of missing cells, and `error` is not
-        changed.
+        all texts are such texts, the column consisted of missing cells, and `error` is not changed.
     """
     import pandas as pd
 
@@ -185,14 +184,14 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def without_scored_answers(errors: "pd.Series", scores: "pd.Series") -> "pd.Series":
-    """Accept texts such as "nan" as answers if one of them has a score above 0.
+    """Treat texts such as "nan" as answers if one of them has a score above 0.
 
     Args:
         errors: Errors as of `without_failed_answers`.
         scores: The scores of the same rows.
 
     Returns:
-        The errors; in this case without those of the kind `NO_ANSWER`.
+        The errors; if a text has a score above 0, without those of the kind `NO_ANSWER`.
     """
     is_none = errors.str.startswith(NO_ANSWER, na=False)
     return errors.mask(is_none, None) if (scores[is_none] > 0).any() else errors
@@ -205,7 +204,8 @@ def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
         frame: One row per score: model, metric, score and prediction.
 
     Returns:
-        The frame, with these texts in a column `COMMON` if there are any; their scores are kept.
+        The frame, with these texts in a column `COMMON` if there are any. Their scores are
+        unchanged.
     """
     import pandas as pd
 
@@ -231,5 +231,5 @@ def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def kind_of(error: str) -> str:
-    """Name the kind of an error in the plural; "errors" for the message of a tool."""
+    """Return the kind of an error in the plural; "errors" for the message of a tool."""
     return KINDS.get(error.partition(":")[0], "errors")

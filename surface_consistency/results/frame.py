@@ -44,7 +44,7 @@ RUNS: Final = "surface-consistency"
 
 _TABLE: Final = "a table"
 _KEPT: Final = ("", "(not kept)")
-"""Placeholders of blank and of other answers if the answers are not needed."""
+"""Placeholders for blank answers and for other answers, if answers are not needed."""
 _BLANK: Final = hashes(pd.Series([""]))[0]
 _TYPED: Final = (".parquet", ".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
@@ -55,13 +55,12 @@ class Results:
 
     frame: pd.DataFrame
     """One row per score. Columns, in this order: `task`, `model`, `item`, `form` ("" if there is
-    only one), `repeat` (0 if there is only one), `metric` ("" if the file contains only
-    answers), `score` (in the metric's own scale; NaN if it is missing), `prediction`,
-    `references` (a tuple), `question`, `error` (None unless it is the reason for a missing
-    answer), `content` (a uint64 hash of the question; 0 if the file does not contain it) and
-    `file`. Further columns of the rows follow under their own names, with the prefix "row." if
-    the name is one of these. Columns of few values (task, model, form, metric, file) and those
-    that group items are categorical."""
+    only one), `repeat` (0 if there is only one), `metric` ("" if the file contains only answers),
+    `score` (in the metric's own scale; NaN if it is missing), `prediction`, `references` (a tuple),
+    `question`, `error` (the reason for a missing answer, otherwise None), `content` (a uint64 hash
+    of the question; 0 if the file does not contain it) and `file`. Further columns of the rows
+    follow under their own names, with the prefix "row." if the name is one of these. Columns with
+    few values (task, model, form, metric, file) and those that group items are categorical."""
 
     items: npt.NDArray[np.int64]
     """The number of each row's task and item, from 0 in the order of the rows."""
@@ -73,14 +72,14 @@ class Results:
     """Columns that group items, if known from a layout or a usual name; the finest first."""
 
     is_same_questions: bool
-    """Whether every row contains the question, in the same way as all others, so that an item has
-    the same meaning for all models."""
+    """Whether every row contains the question, in the same format, so that the questions of an item
+    were compared between models."""
 
     tool: Mapping[str, str]
     """The tool that wrote each file."""
 
     higher_is_better: Mapping[str, bool]
-    """Whether higher scores of a metric are better, if files of a tool contain this."""
+    """Whether higher scores are better, for each metric whose direction is in the files."""
 
     notes: tuple[str, ...]
     """Sentences on excluded, merged and assumed values."""
@@ -89,7 +88,7 @@ class Results:
     """Columns that are excluded because they contain objects or long lists."""
 
     reducers: Mapping[str, str] = field(default_factory=dict)
-    """By file, how its log reduces the repeats of an item, if not by their mean."""
+    """Reducer of the repeats of an item by file, for files whose log does not average them."""
 
 
 def read_results(
@@ -105,20 +104,21 @@ def read_results(
         sources: A file, a folder of them; a frame, a `datasets.Dataset`, rows, or an `EvalLog` of
             inspect_ai; a list of these, or a mapping of names of models to them.
         columns: Names of columns that are not detected from the file; None for the usual ones.
-        has_answers: Whether the frame contains the answers, which use most of the memory; if not,
+        has_answers: Whether the frame contains the answers, which use most of the memory. Otherwise
             `prediction` is "" for blank answers and "(not kept)" for others.
 
     Returns:
-        The frame, in the order of the files. A model without a name gets the part of its file or
-        folder name that distinguishes it.
+        The frame, in the order of the files. The name of a model that is not named is the part of
+        its file or folder name that distinguishes it.
 
     Raises:
         SourceNotFoundError: If a file is missing.
         ColumnNotFoundError: If a named column is missing, or no column names the items.
-        RecordError: If a row is broken, or a score is not valid; names file and row.
-        DataError: If a file contains no results, or several columns match; if one item has two
-            questions in two files, or two rows of a sample differ; if a requested metric or filter
-            is missing.
+        RecordError: If a row cannot be read, or a score is not valid; the message names file and
+            row.
+        DataError: If a file contains no results; if several columns could have one role; if one
+            item has two questions in two files, or two rows of a sample differ; or if a requested
+            metric or filter is missing.
 
     Examples:
         >>> read_results([{"item": "q1", "model": "a", "correct": 1}]).frame["score"].tolist()
@@ -189,14 +189,14 @@ def read_inputs(
 def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
     """Read the answers of one input, one row per sample, unchanged.
 
-    Rows are not compared with other rows or files, scores are not read, and rows need not name an
+    Rows are not compared with other rows or files, and scores are not read. Rows need not name an
     item, because the caller has the questions.
 
     Args:
         one: A file, a folder written by `datasets.Dataset.save_to_disk`, or a frame or rows.
-        columns: Names of columns that are not detected from the file; and the filter of
-            lm-evaluation-harness whose text is the answer; by default the answer before any filter.
-        notes: Receives sentences on samples whose answer is uncertain.
+        columns: Names of columns that are not detected from the file, and the filter of
+            lm-evaluation-harness whose text is the answer (by default the text before any filter).
+        notes: List to which sentences on samples with an uncertain answer are added.
 
     Returns:
         The samples: item ("" if it is not named), and if they exist, prediction, question, prompt,
@@ -204,15 +204,15 @@ def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
 
     Raises:
         ColumnNotFoundError: If a named column is missing.
-        RecordError: If a row is broken; names file and line.
-        DataError: If the file contains no rows, or no rows of the filter.
+        RecordError: If a row cannot be read; the message names file and line.
+        DataError: If the file contains no rows, or no rows with the requested filter.
     """
     with _boundary(one):
         return _part(one, columns, notes, for_judging=True)[1]
 
 
 def _boundary(one: Input) -> AbstractContextManager[None]:
-    """Add the file to any error of reading a value, if the row is not known."""
+    """Add the name of the file to errors of reading a value, if the row is not known."""
     is_file = isinstance(one.content, Path)
     return readable(one.name, "a table of results") if is_file else nullcontext()
 
@@ -254,7 +254,7 @@ class _Reading:
                 f"of {first_names(part.scores)} by `metrics`"
             )
         frame = _long(part._replace(scores=scores), one, self.notes)
-        # Runs record their failures.
+        # Run folders already record their failures.
         frame = frame if tool == RUNS else with_common_answers(frame)
         for name in ("question", "references"):
             if _has(frame, name):
@@ -275,7 +275,7 @@ class _Reading:
         return frame
 
     def _check_id_types(self, one: Input, part: Part) -> None:
-        """Reject ids that are numbers in one table and texts in another; those of CSV are both."""
+        """Reject ids that are numbers in one table and texts in another; ids of CSV can be both."""
         is_text_file = isinstance(one.content, Path) and not one.name.endswith(_TYPED)
         if is_text_file or not part.ids:
             return
@@ -344,7 +344,7 @@ def _frame_rows(frame: pd.DataFrame) -> Iterator[Mapping[str, Any]]:
 
 
 def _asked_by(part: Part, frame: pd.DataFrame) -> str:
-    """Return which content of a file identifies the questions."""
+    """Return the kind of content that identifies the questions of a file."""
     if part.has_hashes:
         return "hashes"
     has = [name for name in ("question", "references") if _has(frame, name)]

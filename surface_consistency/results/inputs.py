@@ -1,4 +1,4 @@
-"""Inputs of the reader of results: files, folders, frames and rows, each with a name."""
+"""Inputs of the reader of results: files, folders, frames or rows, each with a name."""
 
 import os
 from collections import Counter
@@ -22,7 +22,7 @@ OneSource: TypeAlias = (
 """A file or folder; a frame, a `datasets.Dataset`, rows, or an `EvalLog` of inspect_ai."""
 
 ResultSource: TypeAlias = OneSource | Sequence[OneSource] | Mapping[str, OneSource]
-"""One source, several, or several by the name of their model."""
+"""One source, a sequence of sources, or a mapping of names of models to sources."""
 
 _ROWS: Final = "rows"
 _SPLITS: Final = ("DatasetDict", "IterableDatasetDict")
@@ -46,7 +46,7 @@ class Input(NamedTuple):
     """Name of its model if neither user nor file names it; None if it must be named."""
 
     is_optional: bool
-    """Whether it was found in a folder, so that it may have other content."""
+    """Whether it was found in a folder, so that it need not contain results."""
 
 
 def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
@@ -148,7 +148,7 @@ def _paths(sources: object) -> list[Path] | None:
 
 
 def _unwrapped(source: Any) -> pd.DataFrame | Iterable[Mapping[str, Any]]:  # noqa: ANN401
-    """Convert a `datasets.Dataset` to a frame, and a log to a row."""
+    """Convert a `datasets.Dataset` to a frame, and an `EvalLog` to a row."""
     if hasattr(source, "model_dump"):
         log = source.model_dump(mode="json")
         return [{name: value for name, value in log.items() if value is not None}]
@@ -165,7 +165,7 @@ def _unwrapped(source: Any) -> pd.DataFrame | Iterable[Mapping[str, Any]]:  # no
 
 
 def memory_rows(rows: Iterable[Mapping[str, Any]], name: str = _ROWS) -> Iterator[Row]:
-    """Number the rows that are in memory.
+    """Yield rows in memory with their number.
 
     Args:
         rows: The rows.
@@ -175,7 +175,7 @@ def memory_rows(rows: Iterable[Mapping[str, Any]], name: str = _ROWS) -> Iterato
         Place and row.
 
     Raises:
-        TypeError: If one is not a mapping.
+        TypeError: If a row is not a mapping.
     """
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
@@ -243,8 +243,8 @@ def path_labels(paths: Sequence[Path]) -> dict[Path, str]:
         paths: Files or folders.
 
     Returns:
-        By path, the folders that differ, else the words of the name that differ; the file name if
-        there is only one path.
+        Label by path: the folders that differ, otherwise the words of the name that differ; the
+        file name if there is only one path.
 
     Raises:
         DataError: If a path is given twice.
@@ -276,7 +276,7 @@ def path_labels(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _differing(rows: Sequence[tuple[str, ...]], joint: str = "/") -> list[str]:
-    """Join the words of each row without the common first and last words of all rows."""
+    """Join the words of each row, without the first and last words that all rows have in common."""
     shortest = min(map(len, rows))
     start = next((n for n in range(shortest) if len({row[n] for row in rows}) > 1), shortest)
     rest = [row[start:] for row in rows]

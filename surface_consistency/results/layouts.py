@@ -1,4 +1,4 @@
-"""The layouts of result files, detected from their content: a table with one entry per layout.
+"""The layouts of result files, one entry per layout, which are detected from the content of files.
 
 `LAYOUTS` defines how the files of each tool are read, both for scoring answers and for comparing
 scores.
@@ -22,7 +22,7 @@ from surface_consistency.rows.readers import Place, Row
 
 
 class Layout(NamedTuple):
-    """Description of how the rows of a tool, or the one object of its file, are read as samples."""
+    """Rules for the conversion of the rows of a tool, or the only object of a file, to samples."""
 
     tool: str
     """The tool that writes them, for messages."""
@@ -31,9 +31,9 @@ class Layout(NamedTuple):
     """Columns that every row has, by which the layout is detected."""
 
     parts: str = ""
-    """Paths of the parts, as `name=path` with a name of `rows.ROLES`, or `name` for a field of that
-    name. Steps of a path are separated by dots; of several paths, the first that exists is used
-    (`a.b|c`). The first part must exist."""
+    """Paths of the parts, as `name=path` with a name in `rows.ROLES`, or `name` for a field of that
+    name. Steps of a path are separated by dots. Of several paths (`a.b|c`), the first that exists
+    is used. The first part must exist."""
 
     scores: str = ""
     """Paths of scores, as `name=path`, or `path.*` for all fields of an object."""
@@ -42,40 +42,42 @@ class Layout(NamedTuple):
     """Paths of objects whose fields are added, such as metadata; "*" is the sample itself."""
 
     items: str = ""
-    """Path of the list of samples; empty if the row is the sample."""
+    """Path of the list of samples; empty if a row is one sample."""
 
     more_parts: Callable[[Cells, Cells], Cells] | None = None
-    """Returns further parts of a sample; its second argument is the row that contains it."""
+    """Function of a sample and of the row that contains it, which returns further parts of the
+    sample."""
 
     more_scores: Callable[[Cells, Cells], Cells] | None = None
-    """Returns further scores of a sample, with the same arguments."""
+    """Function of the same arguments that returns further scores of a sample."""
 
     more_fields: Callable[[Cells], Cells] | None = None
-    """Returns further fields of a sample."""
+    """Function that returns further fields of a sample."""
 
     rows: Callable[[Cells, Place], Flats | None] | None = None
-    """Converts a row to samples instead of all the above; returns None if it is a row of a plain
-    table."""
+    """Function that converts a row to samples, in place of all fields above. It returns None for a
+    row of a plain table."""
 
     whole: Callable[[Iterable[Flat], Path, list[str]], Flats] | None = None
-    """Processes all samples of a file, for content of several rows or files; the list receives
-    sentences on excluded content."""
+    """Function that processes all samples of a file, for content in several rows or files. It adds
+    sentences on excluded content to the list."""
 
     named: Callable[[Path], Cells] | None = None
-    """Reads `task` and `model` from the path of the file, for samples that do not contain them."""
+    """Function that reads `task` and `model` from the path of the file, for samples without
+    them."""
 
     item: str = "id"
     """The part that identifies a sample."""
 
     versions: str = ""
-    """Versions of the tool whose files were tested."""
+    """Versions of the tool with whose files the layout was tested."""
 
     def flat(self, row: Cells, place: Place) -> list[Flat] | None:
         """Convert a row to samples.
 
         Args:
             row: The row.
-            place: Its place, for messages.
+            place: Place of the row, for messages.
 
         Returns:
             The samples; None if it is a row of a plain table.
@@ -122,7 +124,7 @@ class Layout(NamedTuple):
 
 
 def _named(field: str) -> tuple[str, str]:
-    """Read `name=path`."""
+    """Split `name=path`."""
     name, _, path = field.partition("=")
     return name, path or name
 
@@ -375,7 +377,7 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
 
     Raises:
         DataError: If it is a summary of a tool, without samples.
-        RecordError: If it is not in the layout; see `readable`.
+        RecordError: If the row cannot be read in the layout; see `readable`.
     """
     with readable(place, layout.tool, layout.columns):
         flats = layout.flat(row, place)
@@ -402,15 +404,16 @@ def flat_rows(
     Args:
         rows: The rows.
         file: The file, for layouts of several rows or files.
-        notes: Receives sentences on excluded content.
-        given: The columns that the user names; they decide if one object is a row or contains rows.
+        notes: List to which sentences on excluded content are added.
+        given: The columns that the user names; they determine whether one object is a row or
+            contains rows.
 
     Returns:
-        The layout, and the samples; None and the rows as they are for a plain table.
+        The layout and the samples; for a plain table None and the unchanged rows.
 
     Raises:
         DataError: If the file has no rows, or is a summary of a tool without samples.
-        RecordError: If a row is broken; names file and line.
+        RecordError: If a row cannot be read; the message names file and line.
     """
     first = next(rows, None)
     if first is None:
@@ -454,7 +457,7 @@ def whole_layout(place: Place, row: Cells) -> Layout | None:
 
 
 def samples_of(rows: Iterable[Row], tool: str) -> Flats:
-    """Convert the rows of a file, which are all in layouts of one tool, to samples.
+    """Convert the rows of a file to samples, if all rows have layouts of one tool.
 
     Args:
         rows: The rows.
@@ -465,7 +468,7 @@ def samples_of(rows: Iterable[Row], tool: str) -> Flats:
 
     Raises:
         DataError: As for `flat_samples`.
-        RecordError: As for `flat_samples`, or if a row has no layout, or one of another tool.
+        RecordError: As for `flat_samples`, or if a row has no layout or that of another tool.
     """
     for place, row in rows:
         yield from flat_samples(_need(row, place, tool), row, place) or ()

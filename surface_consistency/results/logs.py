@@ -1,4 +1,4 @@
-"""Convert the samples of a tool to the samples and scores of one file."""
+"""Collect the samples of a tool as a frame of samples and their scores."""
 
 import math
 import re
@@ -48,16 +48,17 @@ def samples_part(
         named: Task and model from the path of the file.
         given: Names of columns that replace those of the layout.
         source: The file, for messages.
-        notes: Receives sentences on excluded content.
-        for_judging: Whether the answers are to be scored: they are then read before any filter,
-            unless one is named, with prompts and without scores; samples need not name an item.
+        notes: List to which sentences on excluded content are added.
+        for_judging: Whether the answers are to be scored. They are then read with their prompts,
+            before any filter unless one is named. Scores are not read, and samples need not name an
+            item.
 
     Returns:
-        Samples and scores; values that are not scores are excluded and reported.
+        Samples and scores. Values that are not scores are excluded and reported in `notes`.
 
     Raises:
-        DataError: If there are no samples, or none of the requested filter, or a requested metric
-            has no scores.
+        DataError: If there are no samples, no samples with the requested filter, or no scores of a
+            requested metric.
         RecordError: If a sample does not name an item.
     """
     rows: list[dict[str, Any]] = []
@@ -203,7 +204,7 @@ def _named_by_user(
 
 
 def _text(value: object) -> str | None:
-    """Read an answer as text; the first of several texts."""
+    """Read an answer as text; of several texts, the first one."""
     while isinstance(value, list) and not (value and isinstance(value[0], dict)):
         value = value[0] if value else None
     return tables.read_answer(value)
@@ -296,7 +297,7 @@ def _graded(values: Mapping[int, Any]) -> tuple[Mapping[int, Any], str]:
 
 
 def _unscored(raw: Mapping[str, Mapping[int, Any]], samples: pd.DataFrame) -> list[int]:
-    """List the samples without a score of any metric: they failed, or were not scored."""
+    """List the samples without a score by any metric, which failed or were not scored."""
     has_score = np.zeros(len(samples), dtype=bool)
     for values in raw.values():
         has_score[list(values)] = True

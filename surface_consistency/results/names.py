@@ -1,4 +1,4 @@
-"""Infer contexts, labels, directions and costs from the names of columns and metrics.
+"""Infer the meaning of columns and metrics from their names: contexts, labels, direction, costs.
 
 Only complete words are matched: `lossless` does not contain `loss`, but `valLoss` and `val_loss`
 do.
@@ -33,8 +33,8 @@ _CONTEXT: Final = re.compile(
     "(passage|paragraph|context|article|document|story|conversation|dialogue|dialog|video|image"
     f"|cluster){_ID}"
 )
-"""Contexts of several items, such as one text or picture. A column named `cluster` always counts as
-one, as in the outcomes of studies."""
+"""Contexts of several items, such as one text or picture. A column named `cluster` is always a
+context, as in the outcomes of studies."""
 _LABEL: Final = re.compile(
     f"(topic|subject|category|relation|template|difficulty|domain|group|fact|repo|doc){_ID}"
 )
@@ -76,7 +76,7 @@ def is_label(column: str) -> bool:
 
 
 def is_task(label: str) -> bool:
-    """Return whether a label names a benchmark, or an average over several, instead of an item."""
+    """Return whether a label is that of a benchmark, or of an average over several benchmarks."""
     return _TASK.fullmatch(label) is not None
 
 
@@ -101,23 +101,23 @@ def _words(name: str) -> str:
 
 
 def cluster_names(columns: Iterable[object]) -> list[str]:
-    """List the columns that may group items by their name: contexts and labels."""
+    """List the columns that may group items, by their names: contexts and labels."""
     return [name for name in map(str, columns) if is_context(name) or is_label(name)]
 
 
 def direction(metric: str) -> Direction:
-    """Return which scores of a metric are better, judging by its name.
+    """Return the direction of a metric (which scores are better), from its name.
 
-    The last known word decides, before the first preposition after a known word: in
-    `error_recovery_accuracy` it is accuracy, in `accuracy_loss` and `loss_of_accuracy` loss. A
-    negation at the start reverses a loss.
+    The name is split at prepositions. In the first part with a known word, the last known word
+    determines the direction: "accuracy" in `error_recovery_accuracy`, "loss" in `accuracy_loss` and
+    `loss_of_accuracy`. A negation at the start reverses a loss.
 
     Args:
         metric: Name of the metric, with or without the filter of lm-evaluation-harness.
 
     Returns:
-        "lower" for an error or a loss; "cost" for the resources of an answer, such as its latency
-        or tokens, which are not scores, and for which lower is better; else "higher".
+        "lower" for an error or a loss; "cost" for the resources of an answer, such as latency or
+        tokens, which are not scores and for which lower is better; otherwise "higher".
 
     Examples:
         >>> [direction(name) for name in ("WER", "error_recovery_accuracy", "latency_ms")]

@@ -1,4 +1,4 @@
-"""Read rows inside one JSON object: tables of pandas, lists under a name, lists of ids."""
+"""Read rows inside one JSON object: tables that pandas wrote, lists under a name, lists of ids."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ _MEAN: Final = ("acc", "accuracy", "exact_match", "em")
 
 
 def holds_rows(row: Cells) -> bool:
-    """Return whether an object has no item, but a list of objects under a usual name of rows."""
+    """Return whether an object has no item, but has a list of objects under a usual name."""
     return bool(_lists(row)) and not _has(_scalars(row), USUAL["item"])
 
 
@@ -40,12 +40,13 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
         given: The columns that the user names; an object that has them is a row.
 
     Returns:
-        The rows; only the object if it is a row. Rows without model and task get those of the
-        object.
+        The rows, or only the object if it is a row. Model and task of the object are added to rows
+        without them.
 
     Raises:
-        ColumnNotFoundError: If it contains neither, or several lists or layouts match.
-        DataError: If it could be a row, or contain rows; or if it is a summary.
+        ColumnNotFoundError: If it is not a row and contains no rows, or several lists or layouts
+            match.
+        DataError: If it could either be a row or contain rows; or if it is a summary.
     """
     scalars, lists = _scalars(row), _lists(row)
     is_item = _has(scalars, (*given.item, *USUAL["item"]))
@@ -115,7 +116,7 @@ def _named(rows: Mapping[str, Cells], place: Place, given: ResultColumns) -> lis
 
 
 def _reject_summary(rows: Mapping[str, Cells], place: Place) -> None:
-    """Reject scores by task, model or run, which are detected from labels and fields."""
+    """Reject means by task, model or run, which are detected from labels and fields."""
     for label, one in rows.items():
         fields = {str(name).partition(",")[0].casefold(): cell for name, cell in one.items()}
         numbers = {n: one for n, one in fields.items() if isinstance(one, int | float)}

@@ -1,8 +1,8 @@
-"""Read answers that are to be scored, and match them with their questions.
+"""Read the answers that a run scores, and match them with their questions.
 
 A file is read without the questions; `Predictions.match` then finds the row of each question. If
-two columns match a role, an error is raised. Prompts, blank cells and columns of a similar name are
-not used as answers without a warning.
+two columns match a role, an error is raised. Prompts, blank cells and columns with a similar name
+are never used as answers without a warning.
 """
 
 import hashlib
@@ -59,13 +59,13 @@ _NO_OUTPUTS: Final = frozenset(
 
 
 class QuestionIndex(NamedTuple):
-    """The questions of a study, one entry per prompt in each list."""
+    """The prompts of a study; each list has one entry per prompt."""
 
     ids: Sequence[str]
     """Ids of the prompts, each once."""
 
     questions: Sequence[str | None] | None = None
-    """Texts of the questions; None for a prompt that contains several."""
+    """Texts of the questions; None for a prompt with several questions."""
 
     facts: Sequence[str] | None = None
     """Ids of the facts."""
@@ -82,19 +82,19 @@ class Predictions:
     """The file."""
 
     settings: PredictionSettings
-    """How it is read."""
+    """Settings with which it was read."""
 
     samples: pd.DataFrame
     """Its rows; see `read_answers`."""
 
     columns: tuple[str, ...]
-    """Its columns, of a plain table."""
+    """Its columns, if it is a plain table."""
 
     texts: list[str | None]
     """Text of each row; None if there is none."""
 
     names: list[tuple[str, ...]]
-    """Names that each row gives to its question, best first."""
+    """Names of the question in each row, the most reliable first."""
 
     facts: list[str] | None
     """Fact of each row, if a column names it."""
@@ -103,10 +103,10 @@ class Predictions:
     """`doc_id` of each row, if a column has it."""
 
     is_cut: list[bool]
-    """Whether a row's text began with its own prompt; with `strip_prompt` it is removed."""
+    """Whether the text of a row began with its prompt, which `strip_prompt` removes."""
 
     unsure: str | None = None
-    """Column of the texts, if it was chosen only by its name."""
+    """Column of the texts, if only its name indicates that it contains answers."""
 
     rivals: tuple[str, ...] = ()
     """Other columns of free text."""
@@ -123,7 +123,7 @@ class Predictions:
         return f"{self.path}: row {row + 1:,}"
 
     def by_name(self) -> dict[str, str | None]:
-        """Return the texts by all names of their questions, if the questions are not known.
+        """Return the texts by each name of their questions, if the questions are not known.
 
         Returns:
             Text by name; None for a name whose rows differ.
@@ -143,12 +143,12 @@ class Predictions:
         return texts
 
     def match(self, index: QuestionIndex) -> list[str | None]:
-        """Find the prediction of each question.
+        """Return the prediction of each prompt.
 
-        A row is matched by the id of a prompt, else by the text of a question. If several
-        questions, or several predictions that differ, share a text, the row is matched by the id of
-        its fact or its accepted answers, else by `doc_id` or its position, if these give every row
-        of the file a question with its text.
+        A row is matched by the id of a prompt, otherwise by the text of the question. If several
+        questions, or several different predictions, have the same text, the row is matched by the
+        id of its fact or by its accepted answers; otherwise by `doc_id` or its position, if this
+        gives every row of the file a question with the same text.
 
         Args:
             index: The questions.
@@ -158,11 +158,11 @@ class Predictions:
 
         Raises:
             ColumnNotFoundError: If no column names the questions.
-            RecordError: If two rows of one question differ.
-            DataError: If no row belongs to a question, or rows that differ fit the same questions.
+            RecordError: If two rows of one question have different predictions.
+            DataError: If no row matches a question, or different rows match the same questions.
 
         Warns:
-            UnscoredWarning: If rows belong to no question.
+            UnscoredWarning: If rows do not match any question.
             SurfaceConsistencyWarning: If rows of one question have the same text.
         """
         rows = self._in_order(index) if self.settings.in_order else self._by_names(index)
@@ -215,7 +215,7 @@ class Predictions:
         return list(range(len(self)))
 
     def _by_names(self, index: QuestionIndex) -> list[int]:
-        """Find the row of each question; -1 if there is none."""
+        """Return the row of each question; -1 if there is none."""
         all_names = self.names if any(self.names) else self._other_names(index)
         of_id = {name: place for place, name in enumerate(index.ids)}
         of_text: dict[str, list[int]] = {}
@@ -295,7 +295,7 @@ class Predictions:
         )
 
     def _other_names(self, index: QuestionIndex) -> list[tuple[str, ...]]:
-        """Name the rows by the only further column whose values all name a question."""
+        """Return names of rows, from the only column in which all values name questions."""
         known = {*index.ids, *(text.strip() for text in index.questions or () if text)}
         values = {
             name: as_text(self.samples[name]).str.strip()
@@ -315,7 +315,7 @@ class Predictions:
         return [(value,) for value in values[fitting[0]]]
 
     def _fitting(self, row: int, places: Sequence[int], index: QuestionIndex) -> list[int]:
-        """Keep the questions of a text that fit a row by the id of its fact, or by its answers."""
+        """Select the questions of one text that have the fact id, or the answers, of a row."""
         if len(places) == 1:
             return list(places)
         if self.facts is not None and self.facts[row] and index.facts is not None:
@@ -347,7 +347,7 @@ class Predictions:
         )
 
     def _order_remedy(self, index: QuestionIndex | None) -> str:
-        """Offer the order of the rows if they are as many as the questions."""
+        """Suggest the order of the rows, if there are as many rows as questions."""
         if index is None or len(self) != len(index.ids):
             return ""
         if self.is_in_memory:
@@ -360,10 +360,10 @@ class Predictions:
 
 
 def questions_digest(questions: Iterable[str | None]) -> str:
-    """Return a digest of an order of questions, so that unnamed predictions are not mismatched.
+    """Return a digest of questions in their order, to check predictions without names of questions.
 
     Args:
-        questions: Texts of the questions, in order; None counts as an empty one.
+        questions: Texts of the questions, in order; None is treated as an empty text.
 
     Returns:
         The first 16 hexadecimal digits of the SHA-256 of the texts, a line feed after each.
@@ -383,7 +383,7 @@ def answers_only(
     questions: Sequence[str | None] | None,
     settings: PredictionSettings,
 ) -> list[str | None]:
-    """Remove prompts from outputs if requested, else reject them, and count blank outputs.
+    """Return answers: outputs without prompts (removed on request, otherwise rejected).
 
     Args:
         texts: Outputs, one per prompt; None if there is none.
@@ -391,8 +391,8 @@ def answers_only(
         settings: How prompts and missing outputs are treated.
 
     Returns:
-        The answers; blank ones are None. If blank ones count as incorrect, these and missing ones
-        are "".
+        The answers, None for blank outputs. If blank outputs count as incorrect, blank and missing
+        ones are "".
 
     Raises:
         DataError: If a tenth of the outputs or more begin with their question and `strip_prompt` is
@@ -445,19 +445,19 @@ def read_predictions(
 ) -> Predictions:
     """Read predictions from a file or rows that `read_results` reads.
 
-    A plain table needs a column that names the question and one with the text, by their usual names
-    in any spelling (`columns.USUAL`); without such a name of the question, the only column with
-    distinct ids or texts of questions is used. `prediction` and `pred` are the text regardless of
-    other columns, as in the files of PopQA's script, whose `generation` also contains the prompt;
-    of the other usual names there may be only one. Samples of lm-evaluation-harness are matched by
-    `id`, `question_id` or `question` of their document, else by the prompt itself; the text is the
-    first response before any filter, or after `filter`. Results of OpenAI's batches are matched by
-    their `custom_id`. Lone surrogates of a text, which UTF-8 cannot encode, become "?".
+    A plain table needs a column that names the question and one with the text, under their usual
+    names in any spelling (`columns.USUAL`). Without a usual name of the question, the only column
+    with distinct ids or texts of questions is used. `prediction` and `pred` are the text regardless
+    of other columns, as in the files of PopQA's script, whose `generation` also contains the
+    prompt. Of the other usual names only one may occur. Samples of lm-evaluation-harness are
+    matched by `id`, `question_id` or `question` of their document, else by the prompt itself; the
+    text is the first response before any filter, or after `filter`. Results of OpenAI's batches are
+    matched by their `custom_id`. Lone surrogates of a text, which UTF-8 cannot encode, become "?".
 
     Args:
         source: The file; the folder of a saved `datasets.Dataset`; or a frame, a
             `datasets.Dataset` or rows.
-        settings: Columns and treatment; None for the defaults.
+        settings: Columns and treatment of prompts and missing answers; None for the defaults.
 
     Returns:
         The rows, in the file's order.
@@ -465,9 +465,9 @@ def read_predictions(
     Raises:
         SourceNotFoundError: If the file does not exist.
         DataError: If the kind of file is unknown, or it contains no rows or no answers.
-        ColumnNotFoundError: If a named column is missing, or no column or several could contain the
-            text.
-        RecordError: If a row is broken.
+        ColumnNotFoundError: If a named column is missing, or no column or several columns could
+            contain the text.
+        RecordError: If a row cannot be read.
 
     Warns:
         SurfaceConsistencyWarning: If samples contain several responses, or several options are
@@ -577,7 +577,7 @@ def _cells(part: Part, *names: str) -> list[str] | None:
 
 
 def _row_names(part: Part, settings: PredictionSettings, file: Path) -> list[tuple[str, ...]]:
-    """Return the names that each row gives to its question, best first.
+    """Return the names of the question in each row, the most reliable first.
 
     A prompt next to other names is replaced by the question at its end.
     """

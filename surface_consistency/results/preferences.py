@@ -1,4 +1,4 @@
-"""Preferences between the answers of two models, as scores of one against the other.
+"""Preferences between the answers of two models, as scores of one model relative to the other.
 
 A win is 1, a tie 0.5 and a loss 0. The other model, the reference, has 0.5 on every item, so that
 the difference of the two is the win rate, with ties counted half, minus a half.
@@ -25,7 +25,7 @@ _ITEM: Final = "question_id|id|instruction|prompt|question|conversation_a.0.cont
 
 
 def alpaca_eval(row: Cells, place: Place) -> Flats:
-    """Read an annotation of alpaca_eval: from 1 for the first output to 2 for the second one.
+    """Read an annotation of alpaca_eval, from 1 (first output preferred) to 2 (second output).
 
     A tie is 1.5, or 0 in old files; no preference (null, or -1) is not a score.
     """
@@ -39,7 +39,7 @@ def alpaca_eval(row: Cells, place: Place) -> Flats:
 
 
 def arena(row: Cells, place: Place) -> Flats:
-    """Read a battle of an arena: two models, and which of them won."""
+    """Read a battle of an arena: two models, and the winner."""
     names, winner = (row["model_a"], row["model_b"]), str(row["winner"] or "")
     score = {str(names[0]): 0.0, str(names[1]): 1.0}.get(winner, _SCORES.get(winner.casefold()))
     if score is None and winner.casefold() not in ("", "error", "none", "nan"):
@@ -48,10 +48,10 @@ def arena(row: Cells, place: Place) -> Flats:
 
 
 def mt_bench(row: Cells, place: Place) -> Flats:
-    """Read a match of MT-bench, which consists of two games with the answers in both orders.
+    """Read a match of MT-bench: two games, with the answers in both orders.
 
-    As in FastChat's `show_result`, a model wins if it wins both games; a match with a game without
-    a readable winner is not a score.
+    As in FastChat's `show_result`, a model wins if it wins both games; a match has no score if the
+    winner of a game cannot be read.
     """
     known = {"model_1": "model_a", "model_2": "model_b", "tie": "tie", "error": "error"}
     first, second = known[row["g1_winner"]], known[row["g2_winner"]]
@@ -69,7 +69,7 @@ def _battle(row: Cells, models: Any, score: float | None, texts: Any) -> Flat:  
 
 
 def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
-    """Score one of two models against the other, the first of the first battle.
+    """Yield a sample per model and battle; the first model of the first battle is the reference.
 
     Raises:
         DataError: If there are more than two models.

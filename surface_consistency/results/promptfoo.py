@@ -42,7 +42,7 @@ def fields(result: Cells) -> Cells:
 
 
 def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
-    """Number tests and repeats, and name several prompts of a provider.
+    """Number tests and repeats, and name the prompts of a provider with several prompts.
 
     A repeat has a different test number (`testIdx`), but equal variables and assertions. If there
     is one provider with several prompts, each prompt is a model; with several providers, each

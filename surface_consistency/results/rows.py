@@ -1,4 +1,4 @@
-"""A sample of a tool as parts, scores and fields, and functions that find its parts."""
+"""A sample of a tool (parts, scores and fields), and functions that extract its parts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,19 +20,19 @@ ROLES: Final = (
     *("id", "task", "model", "form", "repeat", "question", "prompt", "prediction", "target"),
     *("error", "content", "response", "doubt"),
 )
-"""Names of the parts of a sample. `content` identifies the question: a hash of the tool, or text;
-`response` is the output before it was filtered to the prediction; `doubt` is a sentence on samples
-whose answer is uncertain, without its subject."""
+"""Names of the parts of a sample. `content` identifies the question: a hash from the tool, or text.
+`response` is the output before a filter extracted the prediction. `doubt` is a sentence, without
+its subject, on samples whose answer is uncertain."""
 
 
 class Failure(str):
-    """Reason why a metric has no score of a sample, in place of the score."""
+    """In place of a score, the reason why a sample has no score."""
 
     __slots__ = ()
 
 
 class Flat(NamedTuple):
-    """One sample, as read by a layout."""
+    """One sample, as a layout converts it."""
 
     parts: Cells
     """Its parts by the names in `ROLES`."""
@@ -44,7 +44,7 @@ class Flat(NamedTuple):
     """Its further fields, such as metadata."""
 
     whole: Cells | None = None
-    """The row, if it is not composed of parts, scores and fields."""
+    """The complete row, if it is not composed of parts, scores and fields."""
 
     log: Cells | None = None
     """Metadata of the run, from a log of inspect_ai."""
@@ -68,10 +68,10 @@ _FAULTS: Final = (
 
 @contextmanager
 def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
-    """Report any error of reading an external value with its file, row and layout.
+    """Convert errors of reading external values to an error that names file, row and layout.
 
-    All functions of layouts run inside this context, also generators: it encloses the loop over
-    their values.
+    All functions of layouts run inside this context. For generators it encloses the loop over their
+    values.
 
     Args:
         place: The file and row.
@@ -79,8 +79,8 @@ def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
         columns: The columns by which the layout was determined.
 
     Raises:
-        RecordError: In place of an error that the values of a file can cause. Errors of this
-            package and of the file system are not replaced.
+        RecordError: In place of any error that values of a file can cause. Errors of this package
+            and of the file system are not replaced.
     """
     try:
         yield
@@ -98,7 +98,7 @@ def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
 
 
 def nested_row(column: "pd.Series[Any]") -> int | None:
-    """Find the first cell of a column that is a list or an object, which has no hash."""
+    """Return the position of the first cell that is a list or an object; None if there is none."""
     cells = column.tolist() if column.dtype == object else ()
     kinds = {*map(type, cells)}
     if tuple not in kinds and None not in (getattr(kind, "__hash__", None) for kind in kinds):
@@ -116,7 +116,7 @@ def _is_name(cell: object) -> bool:
 
 
 def is_labels(value: object) -> bool:
-    """Check whether a cell is a label of its row, or a list of at most 100 labels."""
+    """Return whether a cell is a label of its row, or a list of at most 100 labels."""
     if is_list(value):
         has_others = any(is_list(one) or isinstance(one, Mapping) for one in value)
         return len(value) <= _LABELS and not has_others
@@ -168,7 +168,7 @@ def text_of(content: object) -> str | None:
 
 
 def answer_of(value: object) -> str | None:
-    """Read the answer of a model: a text, unchanged, or a value that contains exactly one text.
+    """Return the answer of a model: a text, unchanged, or the only text that a value contains.
 
     Args:
         value: The text; a list of one text; a list of messages of a chat, the last of them by the

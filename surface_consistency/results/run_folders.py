@@ -1,7 +1,7 @@
 """Read run folders of this package as results, with one row per scored question.
 
-They are read like files of any tool, by the names of their files, so that the reader of results
-does not depend on the code that writes them.
+They are read like results of any tool, by the names of files in the folder, so that this reader
+does not depend on the code that writes runs.
 """
 
 from pathlib import Path
@@ -33,12 +33,13 @@ def run_part(path: Path) -> Part:
         path: Its folder.
 
     Returns:
-        Its questions by their ids, with study, model, prediction, accepted answers, and the fact
-        and other columns of the plan; questions without a label have the reason as their error. The
-        metric is "correct".
+        The questions of the run by their ids, with study, model, prediction, accepted answers, and
+        the fact and other columns of the plan. If a question has no label, its error is the reason.
+        The metric is "correct".
 
     Raises:
-        DataError: If the manifest does not name study and model, or the folder has another version.
+        DataError: If the manifest does not name study and model, or the version of the folder is
+            not supported.
     """
     file, made, planned = (within(path, name) for name in (_MANIFEST, _VERDICTS, _TARGETS))
     manifest = parse_json(read_document(file), str(file), remedy="copy the run again")

@@ -19,7 +19,7 @@ SAMPLE_FIELDS: Final = frozenset(
         *("doc_hash", "prompt_hash", "target_hash"),
     }
 )
-"""Fields of a sample other than scores."""
+"""Fields of a sample that are not scores."""
 
 _WRITTEN_OUT: Final = "_write_out_info"
 _REPLACED: Final = frozenset({"doc", "target", "doc_hash", "prompt_hash", "target_hash"})
@@ -45,14 +45,14 @@ class Option(NamedTuple):
     """The text."""
 
     log_probability: float
-    """The sum over its tokens, in nats."""
+    """Log-probability, the sum over its tokens, in nats."""
 
     is_greedy: bool
     """Whether each of its tokens is the most probable one."""
 
 
 def written_out(row: Cells, place: Place) -> Flats:
-    r"""Read samples that lm-eval 0.3 wrote with `--write_out` (`<task>_write_out_info.json`).
+    r"""Read a document that lm-eval 0.3 wrote with `--write_out` (`<task>_write_out_info.json`).
 
     The number of a document (`doc_id`) is dropped, because documents were shuffled before they were
     numbered. Its prompt ends with the stop sequence of the answer, which is removed after "A:" or
@@ -150,7 +150,7 @@ def _document_hash(doc: Cells) -> str:
 def _best_option(row: Cells, place: Place) -> dict[str, str | None]:
     """Return the chosen and the correct option of a sample that compares log-probabilities.
 
-    A single text, or the same text twice, is not a choice.
+    If there is only one text, or a text occurs twice, there is no choice.
     """
     options = sample_options(row, place) or []
     is_choice = 1 < len(options) == len({option.text for option in options})
@@ -207,7 +207,7 @@ def sample_options(row: Cells, place: Place) -> list[Option] | None:
 
 
 def log_probability(value: object, place: Place) -> float:
-    """Read a log-probability, which CSV and lm-evaluation-harness write as text.
+    """Read a log-probability, which is text in CSV and in files of lm-evaluation-harness.
 
     Args:
         value: The cell.
@@ -256,13 +256,13 @@ def is_sample(row: Cells) -> bool:
 
 
 def reject_mixed_tasks(files: Iterable[Path]) -> None:
-    """Check that samples of lm-evaluation-harness are of one task; a pattern may match several.
+    """Raise an error if files of lm-evaluation-harness have several tasks, as matched by a pattern.
 
     Args:
         files: The files; those with other names are not checked.
 
     Raises:
-        DataError: If their names contain several tasks; names one file of each.
+        DataError: If their names contain several tasks; the message names one file of each task.
     """
     first: dict[str, Path] = {}
     for file in files:

@@ -58,20 +58,19 @@ _PIECE: Final = 2**24
 _SCORES: Final = (str, float, int, np.number, np.bool_)
 _MOST_CELLS: Final = 21_000_000
 _SPARSEST: Final = 4
-"""Cells of a table per value of its rows, which may have different columns."""
+"""Maximum number of cells of a table per value of its rows, which may have different columns."""
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _ANSWER_ENDS: Final = ("1", "2", "tool_calls", "function_call")
-"""Finish reasons that a table may have next to an answer: STOP and MAX_TOKENS as numbers of Gemini,
-and tool calls."""
+"""Finish reasons of answers: STOP and MAX_TOKENS as numbers of Gemini, and tool calls."""
 
 JOINED: Final = " | "
-"""Separator of the parts of an item that is named by several columns."""
+"""Separator of the parts of an item that several columns name."""
 
 
 Scores: TypeAlias = Mapping[str, tuple[np.ndarray, np.ndarray]]
-"""By metric, the numbers of the rows that have a score, and the scores."""
+"""By metric, the positions of the rows that have a score, and the scores."""
 
 
 class Part(NamedTuple):
@@ -84,19 +83,19 @@ class Part(NamedTuple):
     """Their scores."""
 
     has_hashes: bool = False
-    """Whether `content` is the tool's own hash."""
+    """Whether `content` is a hash that the tool wrote."""
 
     failures: Mapping[str, Mapping[int, str]] = MappingProxyType({})
-    """By metric, the reasons of rows without a score."""
+    """By metric and row, the reason for a missing score."""
 
     columns: Sequence[str] = ()
-    """Columns of the file, of a plain table."""
+    """Columns of the file, if it is a plain table."""
 
     item: str = "item"
     """Name of an item in the file."""
 
     roles: Mapping[str, str] = MappingProxyType({})
-    """Column by role, of a plain table."""
+    """Column by role, if it is a plain table."""
 
     log: Cells | None = None
     """Metadata of the run in the file; see `Flat`."""
@@ -105,7 +104,7 @@ class Part(NamedTuple):
     """Columns that are excluded because they contain objects or long lists."""
 
     ids: str = ""
-    """Whether the ids of items are "numbers" or "texts", of a plain table with types."""
+    """Type of the ids of items, "numbers" or "texts", if it is a plain table with types."""
 
 
 def frame_of(rows: Sequence[Cells], source: str) -> pd.DataFrame:
@@ -138,8 +137,9 @@ def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:
     """Keep the scores of the requested metrics.
 
     Args:
-        scores: By metric.
-        given: Its `metrics` are names of metrics, with or without a filter after a comma.
+        scores: Scores by metric.
+        given: Names of columns and metrics. Its `metrics` are names with or without a filter after
+            a comma.
 
     Returns:
         The scores of these metrics; all if `metrics` is empty.
@@ -156,10 +156,10 @@ def read_table(file: Path) -> pd.DataFrame | None:
     """Read a table by columns, every cell of CSV and TSV as text.
 
     Args:
-        file: A CSV, TSV or Parquet file; those of text may be packed (.gz).
+        file: A CSV, TSV or Parquet file; CSV and TSV may be compressed (.gz).
 
     Returns:
-        The table; None if it is another kind of file, or one whose error only the reader by rows
+        The table; None if it is another kind of file, or has an error that only the reader by rows
         can locate.
     """
     import pyarrow as pa
@@ -241,9 +241,9 @@ def table_part(
         frame: The table.
         given: Names of columns that the user gives.
         source: The file, for messages.
-        notes: Receives sentences on assumed roles of columns.
-        for_judging: Whether the answers are to be scored, so that scores are not read; the column
-            "prompt" is then kept under its name, even if it is also the question.
+        notes: List to which sentences on assumed roles of columns are added.
+        for_judging: Whether the answers are to be scored. Scores are then not read, and the column
+            "prompt" is also kept under its name if it is the question.
 
     Returns:
         The samples.
@@ -251,7 +251,7 @@ def table_part(
     Raises:
         ColumnNotFoundError: If a named column is missing, or no column names the items.
         DataError: If several columns could be scores, and `metrics` and `names` are not given.
-        RecordError: If a score is not valid; names the row.
+        RecordError: If a score is not valid; the message names the row.
     """
     names = [str(name) for name in frame.columns]
     check_columns(names, source)
@@ -293,7 +293,7 @@ class _Table(NamedTuple):
     for_judging: bool
 
     def models(self, notes: list[str]) -> list[str]:
-        """Return the columns of which each is a model; empty for a long table."""
+        """Return the columns that are the scores of one model each; empty for a long table."""
         roles, given = self.columns.roles, self.given
         if "model" in roles or given.score or given.metrics:
             return []
@@ -320,7 +320,7 @@ class _Table(NamedTuple):
         return columns
 
     def metrics(self, notes: list[str]) -> list[str]:
-        """Return the columns of scores of a long table; costs if it has no others."""
+        """Return the columns of scores of a long table; costs only if there are no others."""
         roles, given = self.columns.roles, self.given
         if "score" in roles and (given.score or "metric" in roles):
             return [roles["score"]]
@@ -363,7 +363,7 @@ class _Table(NamedTuple):
         return list(map(str, self.frame.columns))
 
     def _candidates(self) -> list[str]:
-        """Return the columns of numbers without another role; costs if it has no others."""
+        """Return the columns of numbers without another role; costs only if there are no others."""
         taken = {*self.columns.roles.values(), *self.columns.items, *self.given.cluster}
         taken |= DIRECTIONS
         free = [name for name in self.names if name not in taken and _is_number(self.frame[name])]
@@ -526,7 +526,7 @@ class _Table(NamedTuple):
 def plain_metric(
     schema: pd.DataFrame, columns: TableColumns, given: ResultColumns, source: str
 ) -> str | None:
-    """Find the column of scores of a long table by the types of its columns.
+    """Return the column of scores of a long table, by the types of its columns.
 
     Args:
         schema: The table without its rows.
@@ -535,8 +535,8 @@ def plain_metric(
         source: The file, for messages.
 
     Returns:
-        The column; None if there may be several, if columns may be models, or if the cells are
-        needed to decide.
+        The column; None if there may be several, if columns may be models, or if the types are not
+        sufficient.
     """
     table = _Table(schema, columns, given, source, for_judging=False)
     usual = [find_column(name, table.names) for name in (*USUAL["score"], given.score or "")]
@@ -550,12 +550,12 @@ def plain_metric(
 
 
 def further_name(name: str) -> str:
-    """Return the name of a further column, which differs from those of `COLUMNS`."""
+    """Return the name of a further column, with a prefix if it is one of `COLUMNS`."""
     return f"row.{name}" if name in COLUMNS else name
 
 
 def content_of(question: pd.Series | None, references: pd.Series | None, n_rows: int) -> np.ndarray:
-    """Hash the questions, so that different questions with one name are detected.
+    """Return hashes of the questions, by which different questions with one name are detected.
 
     Args:
         question: Questions; None if the file has none.
@@ -563,7 +563,7 @@ def content_of(question: pd.Series | None, references: pd.Series | None, n_rows:
         n_rows: Rows of the file.
 
     Returns:
-        One uint64 per row, the same on every machine; 0 if both are missing.
+        One uint64 per row, equal on every machine; 0 if both are missing.
     """
     total = np.zeros(n_rows, dtype=np.uint64)
     there = np.zeros(n_rows, dtype=bool)
@@ -579,12 +579,12 @@ def content_of(question: pd.Series | None, references: pd.Series | None, n_rows:
 
 
 def hashes(texts: pd.Series) -> np.ndarray:
-    """Hash texts to uint64, the same on every machine."""
+    """Return hashes of texts as uint64, equal on every machine."""
     return pd.util.hash_array(texts.to_numpy(dtype=object), categorize=False)
 
 
 def as_text(column: pd.Series) -> pd.Series:
-    """Read a column as text, whole numbers without a point; missing is empty."""
+    """Return a column as text, integers without a point, missing values as empty text."""
     if isinstance(column.dtype, pd.StringDtype):
         return column.fillna("")
     if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
@@ -597,7 +597,7 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
 
     Args:
         column: Any values.
-        blank: Whether an empty cell is read as text instead of None, as for answers.
+        blank: Whether an empty cell is "" instead of None, as for answers.
 
     Returns:
         Texts and None.
@@ -608,7 +608,7 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
 
 
 class Unread(str):
-    """The text of a cell that is not readable as references or an answer; no rule uses it."""
+    """Text of a cell that cannot be read as references or as an answer; no rule uses it."""
 
     __slots__ = ()
 
@@ -618,13 +618,13 @@ UNREAD: Final = "unread_prediction"
 
 
 def read_answer(value: object) -> str | None:
-    """Read an answer; if it is not readable, no error is raised, because scores may suffice.
+    """Read an answer. If it cannot be read no error is raised, because it may not be needed.
 
     Args:
         value: The cell.
 
     Returns:
-        The answer, None if there is none; an `Unread` if the cell is not readable.
+        The answer; None if there is none; an `Unread` if the cell cannot be read.
     """
     try:
         return answer_of(value)
@@ -640,14 +640,14 @@ def without_unread(
     Args:
         samples: Samples.
         source: The file, for the message.
-        notes: Receives the sentence.
+        notes: List to which the sentence is added.
         for_judging: Whether the answers are needed.
 
     Returns:
         The samples, with the column `UNREAD` if there are any.
 
     Raises:
-        RecordError: If there are any and the answers are needed.
+        RecordError: If there are unreadable predictions and the answers are needed.
     """
     if UNREAD not in samples:
         texts = samples.get("prediction", pd.Series(dtype=object))
@@ -683,12 +683,12 @@ def _is_complement(errors: pd.Series, scores: pd.Series) -> bool:
     """Check whether a column of errors is 1 for each incorrect answer, and 0 for the others."""
     (values, is_text), (labels, is_other) = _as_numbers(errors), _as_numbers(scores)
     is_opposite = not (is_text | is_other).any() and bool((values == 1.0 - labels).all())
-    # If only one value occurs, all requests may have failed.
+    # If the column has only one value, all requests may have failed.
     return is_opposite and {*values} == {0.0, 1.0}
 
 
 def is_answered(answers: pd.Series) -> pd.Series:
-    """Check which cells of a column of answers are texts that are not blank."""
+    """Return which cells of a column of answers are texts that are not blank."""
     return answers.notna() & (answers.astype(object).astype("str").str.strip() != "")
 
 
@@ -703,14 +703,14 @@ def unread_problem(texts: pd.Series) -> str:
 
 
 def references_of(value: object, separator: str | None) -> tuple[str, ...]:
-    """Read accepted answers; no error is raised if they are not readable, as for `read_answer`.
+    """Read accepted answers. If they cannot be read no error is raised, as for `read_answer`.
 
     Args:
         value: The cell.
         separator: As for `answers_of`.
 
     Returns:
-        The answers, without lone surrogates; an `Unread` if the cell is not readable.
+        The answers, without lone surrogates; an `Unread` if the cell cannot be read.
     """
     for is_repaired in (False, True):
         with suppress(ValueError):
@@ -751,7 +751,7 @@ def _references(column: pd.Series, separator: str | None) -> pd.Series:
 
 
 def _whole_numbers(column: pd.Series) -> pd.Series:
-    """Read numbers of repeats; other labels are numbered in their order."""
+    """Read numbers of repeats; labels that are not numbers are numbered in their order."""
     column = as_text(column).where(column.notna())
     numbers = pd.to_numeric(column, errors="coerce")
     if numbers.notna().all() and (numbers % 1 == 0).all() and (numbers.abs() < 2**63).all():

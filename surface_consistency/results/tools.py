@@ -1,4 +1,4 @@
-"""Functions for result files of tools that a mapping of names cannot describe."""
+"""Functions for those result files of tools that a mapping of names cannot describe."""
 
 import re
 from collections import Counter
@@ -135,7 +135,7 @@ def means(row: Cells, place: Place) -> Flats:
 
 
 def summary(row: Cells, place: Place) -> Flats | None:
-    """Reject means without samples; a plain column "results", or rows in it, are accepted."""
+    """Reject means without samples; accept a plain table with a column "results", or rows in it."""
     results = row["results"]
     if not isinstance(results, Mapping) or any(isinstance(cell, list) for cell in results.values()):
         return None
@@ -168,7 +168,7 @@ def promptfoo_scores(result: Cells, row: Cells) -> Cells:
 
 
 def deepeval_scores(case: Cells, row: Cells) -> Cells:
-    """Read the metrics of deepeval; one that failed has no score, and no `success` of its case."""
+    """Read the metrics of deepeval; a failed metric has no score, and no `success` of its case."""
     metrics = case.get("metricsData") or ()
     names = numbered([metric["name"] for metric in metrics])
     failed = [
@@ -201,7 +201,7 @@ def deepeval_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
             if isinstance(score, int | float) and isinstance(limit, int | float):
                 fits = ((score <= limit) == success, (score >= limit) == success)
                 ends.setdefault(name, []).append(fits)
-    # Of pairs (low scores succeed, high scores succeed); a score at the threshold fits both.
+    # Pairs of (low scores succeed, high scores succeed); a score at the threshold fits both.
     lower = {
         name for name, fits in ends.items() if all(low for low, _ in fits) and (True, False) in fits
     }
@@ -318,7 +318,7 @@ def openai_spec(row: Cells, place: Place) -> Flats | None:
 
 
 def nothing(row: Cells, place: Place) -> Flats | None:
-    """Skip a row that contains no sample, but not a row of a plain table with such a column."""
+    """Skip a row without a sample, unless it is a row of a plain table with such a column."""
     return () if isinstance(next(iter(row.values())), Mapping) else None
 
 
@@ -354,9 +354,9 @@ def without_copies(
 
     Args:
         rows: Samples of which several may be repeats.
-        number: The field with a different value for each result of a run.
+        number: Name of the field that has a different value for each result of a run.
         file: The file, for the note.
-        notes: Receives a sentence with the number of copies.
+        notes: List to which a sentence with the number of copies is added.
 
     Returns:
         The samples; equal samples without a number are kept as repeats.
@@ -485,7 +485,7 @@ def _eee_key(flat: Flat) -> tuple[Any, ...]:
 
 
 def _number(cell: object) -> int:
-    """Read a number that must be there."""
+    """Read a required number."""
     number = count_of(cell)
     if number is None:
         raise ValueError("expected an integer, got an empty cell")
@@ -574,7 +574,7 @@ def named_by_date(file: Path) -> dict[str, str]:
 def named_by_eval(file: Path) -> dict[str, str]:
     """Read eval and model from the file of simple-evals: <eval>_<model>_<date>_allresults.
 
-    The name of the eval is assumed to have no "_".
+    The name of the eval is assumed not to contain "_".
     """
     name = re.fullmatch(r"([^_]+)_(.+?)(?:_\d{8}_\d{6})?_allresults", file.stem)
     return {"task": name[1], "model": name[2]} if name else {}

@@ -1,8 +1,9 @@
 """Read logs of benchmarks of unlearning and of model editing.
 
-open-unlearning's `TOFU_EVAL.json` and `MUSE_EVAL.json`, TOFU's own `eval_log_aggregated.json`,
-RWKU's results and EasyEdit's records. The task is the benchmark and the set of the question; only
-EasyEdit's records contain the model, before the edits ("original") or after ("edited").
+The logs are open-unlearning's `TOFU_EVAL.json` and `MUSE_EVAL.json`, TOFU's own
+`eval_log_aggregated.json`, RWKU's results and EasyEdit's records. The task is the benchmark and the
+set of the question. Only EasyEdit's records contain the model: "original" before the edits,
+"edited" after them.
 """
 
 import math
@@ -25,7 +26,7 @@ NEIGHBOUR: Final = "neighbour"
 """The set of facts related to an edit, which should not change."""
 
 PLAIN: Final = "plain"
-"""The form that was unlearned, or that the tests of the field use."""
+"""The form that was unlearned, or that standard tests use."""
 
 _FORMS: Final = {
     "Subject_Aliasing": "name",
@@ -51,7 +52,7 @@ def tofu(row: Cells, place: Place) -> Flats:
 
 
 def muse(row: Cells, place: Place) -> Flats:
-    """Read MUSE_EVAL.json of open-unlearning, in the same way."""
+    """Read MUSE_EVAL.json of open-unlearning, as `tofu` does."""
     yield from _open_unlearning(row, place, "MUSE", lambda name: name.removesuffix("_ROUGE"))
 
 
@@ -200,11 +201,11 @@ class EditQuestion(NamedTuple):
     """A question about an edit, with the answers that count in a set."""
 
     fact_id: str
-    """The edit, for the first question of each set and form except neighbours; else a separate
-    fact."""
+    """Id of the edit for the first question of each set and form except neighbours; otherwise that
+    of a separate fact."""
 
     subject_id: str
-    """The subject of the edit."""
+    """Id of the subject of the edit."""
 
     source: str
     """Field of the layout: "rewrite", "rephrase", or "portability/KEY" and "locality/KEY"."""
@@ -231,11 +232,11 @@ def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQ
     Args:
         record: A record of CounterFact as of ROME or in EasyEdit's flat layout, of zsRE, KnowEdit
             or RippleEdits.
-        number: Number of the record, its name if it has no id.
+        number: Number of the record, which is its id if it has none.
 
     Yields:
         Questions with answers; those without answers are dropped. Questions of the edited fact have
-        its name in all forms.
+        its id in all forms.
 
     Notes:
         ROME's neighbourhood prompts have the old object as their answer. RippleEdits has questions
@@ -288,7 +289,7 @@ def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQ
 
 
 def _first(record: Mapping[str, Any], *names: str) -> object:
-    """Return the first field that exists; for an object of CounterFact its name."""
+    """Return the first field that exists; if it is an object of CounterFact, its name."""
     value = next((record[name] for name in names if record.get(name) is not None), None)
     return value.get("str") if isinstance(value, Mapping) else value
 
@@ -305,7 +306,7 @@ def _truths(cell: Mapping[str, Any]) -> list[Any]:
 
 
 def _names(accepted: object, place: int) -> tuple[str, ...]:
-    """List the accepted names of one prompt, from a name, names, or one of these per prompt."""
+    """List the accepted names of one prompt, from one name, several, or one of these per prompt."""
     if isinstance(accepted, list) and accepted and isinstance(accepted[0], list):
         accepted = accepted[place] if place < len(accepted) else accepted[0]
     flat = [name for one in _listed(accepted) for name in _listed(one)]

@@ -56,7 +56,7 @@ def workbook_rows(file: Path) -> Iterator[tuple[int, dict[str, object]]]:
         Columns without a name are dropped.
 
     Raises:
-        DataError: If it is damaged.
+        DataError: If the workbook is damaged.
         RecordError: If it exceeds the limit of `UnpackedSize`, has more rows or columns than a
             sheet of Excel or a row of more than `LONGEST_LINE` characters, or names a column twice.
     """
@@ -103,7 +103,7 @@ def _parsed(
 
 
 class _Elements:
-    """Elements of one name, built from the events of a parser within limits."""
+    """Elements of one name, built from the events of a parser, with limits of their size."""
 
     def __init__(self, place: str, wanted: str) -> None:
         self.found: list[ElementTree.Element] = []
@@ -172,7 +172,7 @@ def _rows(
 
 
 def _column(reference: str, place: int) -> int:
-    """Return the number of a column by its letters: "C7" is 2; without letters, by its place."""
+    """Return the number of a column by its letters ("C7" is 2), or without letters by its place."""
     named = _REFERENCE.fullmatch(reference)
     if named is None:
         raise ValueError(

@@ -1,1 +1,1 @@
-"""Rows of data files: a reader of each format, cells to values, and columns to fields."""
+"""Rows of data files: readers of formats, conversion of cells, and mapping of columns to fields."""

@@ -1,7 +1,7 @@
-"""Readers of single cells, which may have the forms of JSON, CSV or Arrow.
+"""Functions that convert single cells, as read from JSON, CSV or Arrow, to values.
 
-Each reader takes a cell as it was parsed, and raises ValueError if its content is of another kind.
-An empty cell (null, NaN or blank) is None, and not an item of a list.
+Each function takes a parsed cell, and raises ValueError if its content is of another kind. An empty
+cell (null, NaN or blank) is None, and is omitted from lists.
 """
 
 import ast
@@ -35,7 +35,7 @@ _WRITTEN: Final = re.compile(r"\s*(?:[\[({\"']|[bu]['\"])")
 _CUT: Final = re.compile(
     rf"(?:(?={_CALL})[\w.]+\(\s*)?(?:\[[\[({{\s]*[bu]?['\"]|[({{]\s*[bu]?(['\"])[^'\"]*\1\s*[,:])"
 )
-"""Start of a list or an object of texts, also of one that is cut off."""
+"""Start of a list or an object of texts, which may be truncated."""
 _OPAQUE: Final = re.compile(r" at 0x[\da-f]{6,}>|\n(?:.*, )?dtype: \S+\s*\Z")
 """Text of an object without its content, or of a `Series`."""
 _NO_COMMA: Final = re.compile(
@@ -65,7 +65,7 @@ _LOST_NAME: Final = (
 
 
 class ListedNumber(str):
-    """A number of a list that was written as text, which may be one text such as an interval."""
+    """A number from a list in a text; the text may also be one answer, such as an interval."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class ParsedCells(dict[object, Any]):
     """Values of the cells of one field; each distinct cell of text or integers is read once."""
 
     def __init__(self, parse: Callable[[object], object]) -> None:
-        """Store the reader of a cell."""
+        """Store the function that reads a cell."""
         super().__init__()
         self.parse = parse
 
@@ -84,7 +84,7 @@ class ParsedCells(dict[object, Any]):
         return value
 
     def of(self, cells: Sequence[object]) -> list[Any]:
-        """Read cells.
+        """Return the values of cells.
 
         Args:
             cells: Cells of one column.
@@ -118,10 +118,10 @@ class RowCells:
     """Column to cell."""
 
     def read(self, name: str, parse: Callable[[object], T]) -> T:
-        """Read one field; a missing column is read as an empty cell.
+        """Return the value of a field; a missing column is read as an empty cell.
 
         Raises:
-            RecordError: If `parse` rejects the cell; names place, column and value.
+            RecordError: If `parse` rejects the cell; the message names place, column and value.
         """
         column = self.columns.get(name)
         value = None if column is None else self.row.get(column)
@@ -133,10 +133,10 @@ class RowCells:
             ) from error
 
     def needed(self, name: str, parse: Callable[[object], str | None]) -> str:
-        """Read a required field, in a column that the source must have.
+        """Return the value of a required field, whose column the source must have.
 
         Raises:
-            RecordError: If the cell is empty, or as `read` does.
+            RecordError: If the cell is empty or `parse` rejects it.
         """
         value = self.read(name, parse)
         if value is None:
@@ -145,11 +145,11 @@ class RowCells:
 
 
 def text_of(value: object) -> str | None:
-    """Read a name or a question, unchanged; an integer is its digits ("1984" without quotes).
+    """Return a name or a question, unchanged; an integer (1984 without quotes) as its digits.
 
     Raises:
-        ValueError: If the cell is not text, or contains half a surrogate pair, which JSON can spell
-            and no file can store.
+        ValueError: If the cell is not text, or contains half a surrogate pair, which JSON can
+            escape but no file can store.
     """
     if isinstance(value, str):
         if not value.isascii() and _HALF.search(value):
@@ -164,7 +164,7 @@ def text_of(value: object) -> str | None:
 
 
 def identifier_of(value: object) -> str | None:
-    """Read an identifier: 17, 17.0, "17" and " 17 " are the same; a fraction is rejected."""
+    """Return an identifier: 17, 17.0, "17" and " 17 " are equal; a fraction is an error."""
     value = plain(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -173,7 +173,7 @@ def identifier_of(value: object) -> str | None:
 
 
 def count_of(value: object) -> int | None:
-    """Read a count, such as of page views: 17, 17.0 and "17" are the same; 0 to 2**63 - 1."""
+    """Return a count from 0 to 2**63 - 1, such as page views: 17, 17.0 and "17" are equal."""
     text = identifier_of(value)
     if text is None:
         return None
@@ -185,7 +185,7 @@ def count_of(value: object) -> int | None:
 
 
 def strings_of(value: object) -> tuple[str, ...]:
-    """Read a list of names in order.
+    """Return a list of names, in order.
 
     The cell is the list, the text of the list as JSON (PopQA), Python or NumPy write it, or one
     name that is not in a list.
@@ -205,12 +205,12 @@ def strings_of(value: object) -> tuple[str, ...]:
 
 
 def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
-    """Read accepted answers, stripped of white space. All references are read by this function.
+    """Return accepted answers, stripped of white space; all references are read by this function.
 
-    The cell is a text, a number, a list of these, also nested, or an object that contains them:
-    that of SQuAD (`text`), TriviaQA (`value` and `aliases`), MKQA (a list of `text` and `aliases`),
-    Natural Questions (`short_answers`) or KILT (`answer`); or the text of any of these as JSON,
-    Python or NumPy write it.
+    The cell is a text, a number, a list of these, which may be nested, or an object that contains
+    them: that of SQuAD (`text`), TriviaQA (`value` and `aliases`), MKQA (a list of `text` and
+    `aliases`), Natural Questions (`short_answers`) or KILT (`answer`). It can also be the text of
+    any of these as JSON, Python or NumPy write it.
 
     Args:
         value: The cell.
@@ -247,7 +247,7 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
 
 
 def is_written_list(text: str) -> bool:
-    """Check whether a text is a list of one text as JSON, Python or NumPy write it.
+    """Return whether a text is a list of one text as JSON, Python or NumPy write it.
 
     Examples:
         >>> is_written_list("['Lima']"), is_written_list("[5]"), is_written_list("Lima")
@@ -261,14 +261,14 @@ def is_written_list(text: str) -> bool:
 
 
 def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Report texts that may contain several references, and single ones that were read as several.
+    """Report cells that may contain several references, and cells that were read as several.
 
     Args:
         references: Accepted answers of each row.
 
     Yields:
-        A sentence per separator, without its full stop, with the option that splits; and one on
-        texts that were read as lists of numbers.
+        A sentence per separator, with the option that splits by it, and one on texts that were read
+        as lists of numbers; each without its full stop.
 
     Examples:
         >>> for sentence in unsplit_references([("UK|U.K.",), ("AC/DC",), ("a; b", "c")]):
@@ -322,7 +322,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def is_list(value: object) -> TypeGuard[Collection[Any]]:
-    """Check whether a value is a list, a set or a similar container, also one of NumPy."""
+    """Return whether a value is a list, a set or a similar container, also one of NumPy."""
     is_other = isinstance(value, str | bytes | bytearray | Mapping | ItemsView)
     return isinstance(value, Collection) and not is_other
 
@@ -397,7 +397,7 @@ def _evaluated(text: str) -> object:
 
 
 def _with_comma(item: re.Match[str]) -> str:
-    """Separate an item from the next one; texts without white space between them are not a list."""
+    """Add a comma between items; without white space between them, make the text invalid."""
     return item[1] if item[2] is None else item[1] + ("," if item[2] else ";")
 
 

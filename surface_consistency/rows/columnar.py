@@ -1,7 +1,7 @@
 """Checks of the decoded size of untrusted Parquet, Arrow and npz files before they are decoded.
 
-Few bytes of such a file can encode many rows (run-length pages), for many long texts (rows that
-name one text of a dictionary, texts that share a prefix), or for large buffers (compression).
+A few bytes of such a file can encode many rows (run-length pages), many long texts (rows that refer
+to one text of a dictionary, texts with a common prefix) or large buffers (compression).
 """
 
 import math
@@ -47,7 +47,7 @@ def open_parquet(
 
     Args:
         path: The file.
-        value_bytes: Memory of a number or text that is read, without the text.
+        value_bytes: Memory per value that is read, in bytes, without the characters of texts.
         groups: Row groups that are read; by default all.
 
     Returns:
@@ -74,7 +74,7 @@ def open_parquet(
 
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
-    """Report damage of a Parquet file."""
+    """Convert errors of a damaged Parquet file."""
     import pyarrow as pa
 
     try:
@@ -95,7 +95,8 @@ def check_cells(columns: "pa.Table | pa.RecordBatch", place: str) -> None:
         place: The file, for messages.
 
     Raises:
-        RecordError: If a text of a column, or of its lists, is longer; names the column.
+        RecordError: If a text in a column, or in its lists, is longer; the message names the
+            column.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -120,8 +121,9 @@ def check_arrays(path: Path) -> None:
         path: The file.
 
     Raises:
-        RecordError: If they exceed the limit.
-        ValueError: If an array is not as large as its header states, or is compressed unusually.
+        RecordError: If the arrays exceed the limit.
+        ValueError: If an array is not as large as its header states, or is compressed in a way that
+            numpy does not use.
         zipfile.BadZipFile: If it is not a zip archive.
     """
     size = UnpackedSize(path)
@@ -139,7 +141,7 @@ def check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
         member: The array.
 
     Raises:
-        ValueError: If it is not, or is compressed in a way that numpy does not use.
+        ValueError: If its size differs, or it is compressed in a way that numpy does not use.
     """
     from numpy.lib import format as npy
 
@@ -169,8 +171,8 @@ def _check_parquet(
 ) -> None:
     """Check that the decoded size of row groups is within the limit of `UnpackedSize`.
 
-    A lower estimate is made first; long texts that many rows name are counted if there may be any.
-    The footer may be forged, so the sizes are taken from the page headers.
+    A lower bound is computed first. Long texts to which many rows refer are counted only if there
+    may be any. The footer may be forged, so the sizes are taken from the page headers.
     """
     size, columns, texts = UnpackedSize(path, value_bytes), range(file.metadata.num_columns), []
     with path.open("rb", buffering=0) as raw, _damage(path):
@@ -187,7 +189,7 @@ def _check_parquet(
                     check_lengths(raw, page, chunk.codec, n_levels)
                 if chunk.is_texts:
                     texts.append((group, number, pages))
-    # Chunks below this size do not matter, even together.
+    # Chunks below this size are not checked; their sum is below half of the limit.
     most = size.limit // (2 * len(texts) + 2)
     for group, number, pages in texts:
         if pages.n_values * pages.n_bytes > most:
@@ -211,8 +213,8 @@ def _add_texts(size: UnpackedSize, group: int, name: str, pages: Pages, most: in
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    # A text with a prefix of the one before is not longer than the whole chunk. pyarrow does not
-    # make a dictionary of such texts.
+    # A text that begins with a prefix of the previous one is not longer than the chunk. pyarrow
+    # does not make a dictionary of such texts.
     rows = max(1, _PIECE // pages.n_bytes) if pages.delta else _BATCH
     named = None if pages.delta else [name]
     with pq.ParquetFile(size.path, read_dictionary=named, pre_buffer=False) as file:
@@ -223,7 +225,8 @@ def _add_texts(size: UnpackedSize, group: int, name: str, pages: Pages, most: in
             if not pa.types.is_dictionary(texts.type):
                 size.add(texts.nbytes)
                 continue
-            # The first batch has the whole dictionary; texts without one are in the file as such.
+            # The first batch contains the complete dictionary; texts without a dictionary are
+            # stored as they are.
             lengths = pc.binary_length(texts.dictionary)
             if pages.n_values * (pc.max(lengths).as_py() or 0) <= most:
                 return
@@ -238,7 +241,7 @@ def check_saved_dataset(folder: Path) -> None:
 
     Raises:
         RecordError: If their content exceeds the limit of `UnpackedSize`.
-        DataError: If one is compressed, or damaged.
+        DataError: If a file is compressed or damaged.
     """
     import pyarrow as pa
 

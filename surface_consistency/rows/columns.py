@@ -9,7 +9,7 @@ from surface_consistency.reading import find_column, first_names, shown
 from surface_consistency.rows.readers import Row
 
 Candidates = Mapping[str, tuple[str, ...]]
-"""Field to its possible column names, the most likely first."""
+"""Possible column names of each field, the most likely first."""
 
 REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "triple_id": ("triplet_id",),
@@ -29,10 +29,10 @@ REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "template": ("template",),
     "question": ("question",),
 }
-"""Fields of RedirectQA and their known names: the eight columns of release v1.0.0 that public code
-reads, those that this package writes, and PopQA's. The relation, object, answer, template and
-question columns of either release are not publicly described: name them if they differ, since no
-other name is guessed."""
+"""Fields of RedirectQA and their known column names: the eight columns of release v1.0.0 that
+public code reads, the columns that this package writes, and those of PopQA. The columns of
+relation, object, answer, template and question in the releases are not publicly described. Name
+them if they differ, because no other names are tried."""
 
 POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     name: (name,)
@@ -41,11 +41,11 @@ POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
         *("s_pop", "o_pop", "question", "possible_answers"),
     )
 }
-"""Fields of PopQA, which are its columns."""
+"""Fields of PopQA, with the names of its columns."""
 
 
 def _as_columns(field: str, column: str) -> str:
-    """Write an argument `columns` that maps a field to a column."""
+    """Return the text of an argument `columns` that maps a field to a column."""
     return f"columns={{{shown(field)}: {shown(column)}}}"
 
 
@@ -61,24 +61,25 @@ def resolve_columns(
 ) -> dict[str, str]:
     """Find the column of each field.
 
-    An override has precedence, then a known name that is present, as it is written or with other
-    case, hyphens, spaces or nothing in place of underscores ("possibleAnswers").
+    An override has precedence. Otherwise the first known name that is present is used; case does
+    not matter, and underscores may be hyphens, spaces or missing ("possibleAnswers").
 
     Args:
         available: Columns of the source.
         candidates: The declared mapping, such as `REDIRECTQA_COLUMNS`.
         overrides: Field to its column, for columns with other names.
-        required: Fields that must be found; a tuple is satisfied by any one of its fields.
+        required: Fields that must be found; of a tuple of fields, at least one.
         remedies: Further remedies for a missing required field, by (first) field.
         source: Name of the source, for messages.
-        spelled: Writes the option that maps a field to a column, for messages.
+        spelled: Function that returns the text of the option that maps a field to a column, for
+            messages.
 
     Returns:
-        Field to column, for the fields that were found.
+        The column of each field that was found.
 
     Raises:
-        ColumnNotFoundError: If a required field has no column, two columns could be that of a
-            field, or an override names a field that is not declared or a column that is missing.
+        ColumnNotFoundError: If a required field has no column, two columns match a field, or an
+            override names a field that is not declared or a column that is missing.
 
     Examples:
         >>> named = {"references": "gold"}

@@ -1,20 +1,20 @@
 """Positions and sizes of Parquet pages, read from the footer and from the headers of the pages.
 
-The reader of pyarrow decodes pages by their own headers and does not compare them with the footer.
-It ends the process, without an exception, if the metadata of a column chunk contradicts the schema
-and is read; and it allocates memory for as many parts as a list states. The footer is therefore
-parsed here as well. Both are structures of the Thrift compact protocol; their fields are those of
-`FileMetaData` and `PageHeader` in the Parquet format
+The reader of pyarrow decodes pages by their headers and does not compare these with the footer. If
+the metadata of a column chunk contradicts the schema, reading it ends the process without an
+exception. pyarrow also allocates memory for the stated number of items of a list. Therefore the
+footer is also parsed here. Footer and page headers are structures of the Thrift compact protocol;
+their fields are those of `FileMetaData` and `PageHeader` in the Parquet format
 (https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift).
 """
 
 from typing import Any, BinaryIO, Final, NamedTuple
 
 _STARTS: Final = (512, 2**16, 2**24)
-"""Bytes that are read of a page for its header; pyarrow reads 16 MiB at most."""
+"""Number of bytes of a page that are read for its header; pyarrow reads at most 16 MiB."""
 
 _PAGE_BYTES: Final = 1000
-"""Memory and time of reading a page, as bytes."""
+"""Cost of reading a page in memory and time, as bytes."""
 
 _MAGIC: Final = b"PAR1"
 _DEEPEST: Final = 16
@@ -48,22 +48,22 @@ class DeltaPage(NamedTuple):
     packed_size: int
     n_values: int
     n_lists: int
-    """Lists of lengths: those of prefixes, and of the texts without them."""
+    """Number of lists of lengths: those of prefixes, and those of the texts without them."""
 
     levels: int | None
-    """Bytes of the levels before the values, which format 2 does not pack."""
+    """Number of bytes of the levels before the values, which format 2 does not compress."""
 
     is_packed: bool
 
 
 class Pages(NamedTuple):
-    """Content of the pages of a column chunk, as their headers state it."""
+    """Size of the pages of a column chunk, according to their headers."""
 
     n_bytes: int
-    """Bytes after unpacking, and 1,000 per page."""
+    """Number of bytes after decompression, plus 1,000 per page."""
 
     n_values: int
-    """Values of the data pages, missing ones included."""
+    """Number of values in the data pages, missing ones included."""
 
     delta: list[DeltaPage]
 
@@ -75,7 +75,7 @@ def read_footer(file: BinaryIO) -> list[list[Chunk]]:
         file: The file, open for reading.
 
     Returns:
-        The chunks; an empty list if the file does not end as a Parquet file does.
+        The chunks; an empty list if the end of the file is not that of a Parquet file.
 
     Raises:
         ValueError: If the footer is damaged.
@@ -115,7 +115,7 @@ def read_pages(file: BinaryIO, chunk: Chunk) -> Pages:
 
     Raises:
         ValueError: If a header is damaged, or the pages have fewer values than the footer states.
-        OSError, OverflowError: If a position is not one of a file.
+        OSError, OverflowError: If a position is outside the file.
     """
     at, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
     # A chunk without rows has no data page, whose position is then 0.
@@ -154,12 +154,12 @@ def check_lengths(file: BinaryIO, page: DeltaPage, codec: int, n_levels: int) ->
 
     Args:
         file: The Parquet file, open for reading.
-        page: The page, of a size within the limit.
+        page: The page, whose size is within the limit.
         codec: Codec of the chunk.
         n_levels: Number of lists of levels before the values, in format 1.
 
     Raises:
-        ValueError: If it does, or is damaged.
+        ValueError: If it states more, or is damaged.
     """
     import pyarrow as pa
 
@@ -217,7 +217,7 @@ class _Parser:
         return fields
 
     def lengths(self, most: int) -> None:
-        """Pass over the numbers of a list of the encoding DELTA_BINARY_PACKED."""
+        """Skip the numbers of a list with the encoding DELTA_BINARY_PACKED."""
         n_block, n_parts, n, _ = (self._unsigned() for _ in range(4))
         if n > most:
             raise ValueError(f"a page states {n:,} lengths of texts for {most:,} values")

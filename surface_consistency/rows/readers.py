@@ -1,4 +1,4 @@
-"""Readers of data files by format: rows are streamed, and errors name file and line."""
+"""Readers of data files by format. Rows are streamed, and errors name file and line."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,16 +40,18 @@ def read_rows(path: Path) -> Iterator[Row]:
     Args:
         path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (one object per line, a list of objects, or
             one object on several lines, which is one row), `.csv` or `.tsv` file; text files may be
-            compressed (`.jsonl.gz`). In CSV and TSV every cell is text: "NA" and "null" are names.
+            compressed (`.jsonl.gz`). In CSV and TSV every cell is text; "NA" and "null" are not
+            missing.
 
     Yields:
-        The rows in the file's order. All formats except an object on several lines are read in
+        The rows in the order of the file. All formats except an object on several lines are read in
         bounded memory.
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DataError: If the format is not one of these, or the file is not of its format.
-        RecordError: If one line is broken; names file and line.
+        DataError: If the format is not one of these, or the content is not in the format of the
+            suffix.
+        RecordError: If a line cannot be read; the message names file and line.
     """
     reading.existing_file(path, "a data file", "*.jsonl")
     is_packed = path.suffix.lower() == ".gz"
@@ -94,8 +96,9 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
     Raises:
         DataError: If it is not a Parquet file.
-        RecordError: If two of its columns have one name, it has more than `MOST_COLUMNS`, a text
-            has more than `LONGEST_LINE` bytes, or the decoded file exceeds the limit of its size.
+        RecordError: If two of its columns have one name, it has more than `MOST_COLUMNS` columns, a
+            text has more than `LONGEST_LINE` bytes, or the decoded file exceeds the limit of its
+            size.
     """
     import pyarrow as pa
 
@@ -117,10 +120,10 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def python_values(column: "pa.Array | pa.ChunkedArray") -> list[Any]:
-    """Convert an Arrow column to plain Python values, as its `to_pylist` does but faster.
+    """Convert an Arrow column to Python values, like its `to_pylist` but faster.
 
     Args:
-        column: Values of any type; strings and lists of strings are the fast ones.
+        column: Values of any type; strings and lists of strings are converted fast.
 
     Returns:
         The values; equal strings that were converted together are one object.

@@ -18,7 +18,7 @@ _DOWNLOADS: Final = {
 
 
 def url_of(source: str | os.PathLike[str]) -> str | None:
-    """Distinguish a URL from a path.
+    """Return the URL if a source is one, not a path.
 
     Args:
         source: A path or URL from the user; a `Path` of a URL has lost one of its slashes.
@@ -38,13 +38,14 @@ def local_copy(url: str) -> Path:
     """Copy a remote file or folder.
 
     Args:
-        url: Such as `hf://datasets/OWNER/NAME/FILE`, `s3://BUCKET/KEY` or `https://HOST/FILE`.
+        url: A URL such as `hf://datasets/OWNER/NAME/FILE`, `s3://BUCKET/KEY` or
+            `https://HOST/FILE`.
 
     Returns:
         The copy, which is deleted when the process ends.
 
     Raises:
-        SourceNotFoundError: If it does not exist, access is denied, or it cannot be reached.
+        SourceNotFoundError: If the URL does not exist, access is denied, or it cannot be reached.
         DataError: If fsspec does not know the protocol, or lacks the package for it.
     """
     import fsspec  # type: ignore[import-untyped]

@@ -1,4 +1,4 @@
-"""Described tables, formatted numbers and sentences, for pages, terminals and results."""
+"""Tables with described columns, formatted numbers, and sentences."""
 
 import lazy_loader
 

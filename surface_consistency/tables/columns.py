@@ -1,8 +1,8 @@
 """The catalogue of columns: title, kind, unit and interval of every column that tables show.
 
 `columns.tsv` has one row per column, so that each is described once for all studies and results. A
-frame whose column has a general name, such as `n`, is shown as another entry of the catalogue by
-`n:slots`; see `surface_consistency.tables.tabulation.describe`.
+column of a frame with a general name, such as `n`, can be shown by another entry, such as `slots`,
+if it is written `n:slots`; see `surface_consistency.tables.tabulation.describe`.
 """
 
 from importlib import resources

@@ -62,7 +62,7 @@ def heading(column: Column) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""Write a text in LaTeX, so that it contains no markup.
+    r"""Escape a text for LaTeX, so that no part of it is markup.
 
     Args:
         text: The text.
@@ -110,7 +110,7 @@ def latex_table(table: Table, *, caption: str, label: str) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    """Write a row, which must not begin with an argument of the command before it."""
+    """Write a row; TeX must not read its start as an argument of the command before it."""
     start = "{}" if cells[0].lstrip().startswith(("[", "*")) else ""
     return start + " & ".join(map(latex_text, cells)) + r" \\"
 

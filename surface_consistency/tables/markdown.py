@@ -1,8 +1,8 @@
-"""Markdown of results and data set cards, in which no text of a file is markup.
+"""Markdown of results and data set cards, in which texts from files are never markup.
 
-GitHub looks for mentions, issues, commits and addresses in every text that is not code, and a
-backslash does not prevent it. A label is therefore a code span, as is each word of a sentence that
-is not plain letters or a number.
+In every text that is not code GitHub replaces mentions, issues, commits and addresses by links,
+also after a backslash. Therefore a label is a code span, as is each word of a sentence that is
+neither plain letters nor a number.
 
 References:
     GitHub Flavored Markdown 0.29, sections 4.10 (tables), 6.3 (code spans) and 6.9 (autolinks).
@@ -36,7 +36,7 @@ class Markdown(str):
 
 
 def markdown_code(text: str) -> Markdown:
-    """Set a text of a file, such as a label, as a code span.
+    """Write a text from a file, such as a label, as a code span.
 
     Args:
         text: Any text.
@@ -58,10 +58,10 @@ def markdown_code(text: str) -> Markdown:
 
 
 def markdown_text(text: str) -> Markdown:
-    """Set a sentence that may contain labels, so that nothing of it is markup.
+    """Write a sentence that may contain labels, so that no part of it is markup.
 
     Args:
-        text: The sentence. `Markdown` is returned as it is.
+        text: The sentence. `Markdown` is returned unchanged.
 
     Returns:
         The sentence. Words of letters, numbers and intervals are plain; successive other words are
@@ -88,7 +88,7 @@ def markdown_text(text: str) -> Markdown:
 
 
 def markdown_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], rules: str = "") -> str:
-    """Lay out a table.
+    """Write a table from its headings and rows.
 
     Args:
         heads: Headings, set by `markdown_text`.

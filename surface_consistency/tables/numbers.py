@@ -20,9 +20,9 @@ UNDEFINED: Final = "–"
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
 _SMALL_STAR: Final = 0.01
-"""P-values below it have an asterisk in tables in the form of a paper."""
+"""In tables in the form of a paper, smaller p-values have an asterisk."""
 _ROUNDING: Final = 1e-12
-"""A smaller number is a rounding error of 0."""
+"""Smaller numbers are rounding errors of 0."""
 TERMINAL: Final = 80
 """Width of a terminal, in characters."""
 VERDICT_NAMES: Final = {True: "correct", False: "incorrect", None: "not scored"}
@@ -43,11 +43,10 @@ class Value:
     """Upper bound; None without interval."""
 
     kind: Literal["rate", "difference", "number", "decimal", "count", "p_value"] = "rate"
-    """How it is formatted: percent, points with sign, plain, with three decimals, whole, or a
-    p-value."""
+    """Its format: percent, points with sign, plain, three decimals, integer, or a p-value."""
 
     tone: Literal["plain", "lost", "strong"] = "plain"
-    """Whether it is a loss (the saturated colour) or set in bold."""
+    """Its emphasis: none, that of a loss (the saturated colour), or bold."""
 
     signed: bool = True
     """Whether a difference above zero has a plus sign."""
@@ -66,7 +65,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The record of the result that a sentence reports, a part of the sentence without text.
+    """The record of the result that a sentence reports; a part of the sentence without text.
 
     Pages and results list these records, so that a program can check each sentence against the
     tables.
@@ -111,10 +110,10 @@ class Claim:
     """Labels of the row of the table, such as {"model": "gpt2"}, and names of conditions."""
 
     n: int | None = None
-    """Observations."""
+    """Number of observations."""
 
     n_clusters: int | None = None
-    """Clusters."""
+    """Number of clusters."""
 
 
 Part = str | Value | Link | Claim
@@ -202,7 +201,7 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         return UNDEFINED
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
-    # The last bits depend on the order of a sum; they must not decide how a half is rounded.
+    # The last bits of a sum depend on its order; they must not determine how a half is rounded.
     if kind in ("rate", "difference", "decimal"):
         value = round(float(value), 12)
     elif kind == "number" and value != int(value):
@@ -277,8 +276,8 @@ def format_value(value: Value) -> tuple[str, str]:
         value: The number.
 
     Returns:
-        The number such as "17.3 %", "−8.2 points", "p = 0.039" or "1,080", and the interval, empty
-        without one. Spaces within are no-break spaces.
+        The number, such as "17.3 %", "−8.2 points", "p = 0.039" or "1,080"; and the interval, empty
+        without one. Spaces in them are no-break spaces.
 
     Examples:
         >>> [text.split() for text in format_value(Value(value=0.173, low=0.121, high=0.231))]
@@ -304,13 +303,13 @@ def value_text(value: Value) -> str:
         value: The number.
 
     Returns:
-        Both of `format_value`.
+        Number and interval as in `format_value`, with a space between them.
     """
     return " ".join(filter(None, format_value(value)))
 
 
 def tick_text(value: float, is_share: bool = True) -> str:
-    """Write a value of a scale.
+    """Write a value of an axis.
 
     Args:
         value: The value.
@@ -330,7 +329,7 @@ def span_text(counts: Sequence[int]) -> str:
         counts: The counts; the text is empty without any.
 
     Returns:
-        Such as "12" or "12–40".
+        The text, such as "12" or "12–40".
     """
     if not counts:
         return ""
@@ -351,7 +350,7 @@ def interval_value(
         row: The row: `<name>`, and `<name>_low` and `<name>_high` if there is an interval.
         name: Name of the number.
         kind: How it is formatted.
-        tone: How it is emphasised.
+        tone: Its emphasis.
 
     Returns:
         The number.
@@ -412,8 +411,8 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
         column: Description of the column.
 
     Returns:
-        The text, and its interval or the number that follows it, empty without one. A square is
-        written as its four counts, with slashes.
+        The text; and its interval or the number that follows it, empty without one. A paired square
+        is written as its four counts, with slashes.
     """
     if column.kind == "square":
         counts = [row[name] for name in column.cells or ()]
@@ -442,7 +441,7 @@ def table_text(table: Table, *, brief: bool = False) -> str:
 
     Args:
         table: The table.
-        brief: Whether to omit the columns that are not shown on phones.
+        brief: Whether to omit the columns that narrow screens do not show.
 
     Returns:
         The caption, a line of headings with their units, one line per row, and the note; without a
@@ -464,7 +463,7 @@ def table_text(table: Table, *, brief: bool = False) -> str:
 
 
 def fitted_text(tables: Iterable[Table]) -> str:
-    """Format the first of several tables that is at most 80 characters wide.
+    """Format the first of several tables whose width is at most 80 characters.
 
     Args:
         tables: The same table with decreasing numbers of columns, at least one.
@@ -504,7 +503,7 @@ def aligned(rows: Sequence[Sequence[str]], is_right: Sequence[bool], rule: str =
 
 
 def text_width(text: str) -> int:
-    """Count the columns that a text occupies in a terminal or in a monospaced font.
+    """Return the number of columns that a text occupies in a terminal or in a monospaced font.
 
     Args:
         text: The text.

@@ -1,11 +1,11 @@
 """Tables in the form of a paper, made from the tables of a study.
 
-An entry of `papers` in the `page.toml` of a study describes one:
+An entry of `papers` in the `page.toml` of a study describes such a table:
 
 - `caption`, which begins with the name of the table, `needs`, the requirements of a run for it,
   and `note`;
 - `of`: the tables that it is made from, joined by the columns that name their rows;
-- `derive`: further columns, as expressions of those of the table;
+- `derive`: further columns, as expressions of the columns of the table;
 - `where`: values of columns, which select rows;
 - `rows`: the columns that name its rows, with their headings; `model?` is shown only if it has
   several values;
@@ -34,8 +34,8 @@ def paper_table(name: str, spec: Mapping[str, Any], tables: Mapping[str, Table])
         tables: The tables of the study by name.
 
     Returns:
-        The table, with the rows and columns that the tables have; a cell of several rows is their
-        mean, and that of a count their sum. None if a table is missing or no row is selected.
+        The table, with the rows and columns that exist in `tables`. A cell from several rows is
+        their mean, or for a count their sum. None if a table is missing or no row is selected.
     """
     keys = [key.removesuffix("?") for key in spec["rows"]]
     frame = _source(spec, keys, tables)
@@ -121,7 +121,7 @@ def _column(
 
 
 def _cell(rows: pd.DataFrame, name: str, kind: str) -> Any:  # noqa: ANN401 - any cell
-    """Take a cell: the value of the only row, the sum of counts, or else the mean."""
+    """Return a cell: the value of the only row, the sum of counts, or otherwise the mean."""
     values = rows[name] if name in rows else pd.Series(dtype=float)
     if len(values) > 1:
         return values.sum() if kind == "count" else values.mean()

@@ -4,11 +4,11 @@ A sentence is a list of texts and `Value`s; `surface_consistency.tables.numbers.
 it to text, and pages mark its numbers. A row is a mapping with `<name>`, `<name>_low`,
 `<name>_high`, `n` and `n_clusters`, such as a row of a table.
 
-Each sentence begins with a `Claim`, the record of what it reports, which has no text. A sentence
-claims no more than its test: a direction needs an interval without the null value and a
-p-value below 1 minus the level; a difference that is not significant is reported with the minimum
-detectable difference; equivalence needs two one-sided tests; and without an interval nothing is
-inferred.
+Each sentence begins with a `Claim`, the record of the result, which has no text. A sentence reports
+a direction only if the interval excludes the null value and the p-value is below 1 minus the
+confidence level. It reports a difference that is not significant with the minimum detectable
+difference, and equivalence only after two one-sided tests. Without an interval it reports that
+nothing is inferred.
 """
 
 import re
@@ -62,8 +62,8 @@ def direction(
         confidence: Confidence level of the interval, in (0, 1).
 
     Returns:
-        1 or -1 if the interval excludes `null` and the p-value, if there is one, is below
-        1 - level; 0 if the difference is not statistically significant; None if nothing can be
+        1 or -1 if the interval excludes `null` and the p-value, if there is one, is below 1 -
+        confidence; 0 if the difference is not statistically significant; None if nothing can be
         inferred, since there is no interval.
 
     Examples:
@@ -87,9 +87,9 @@ def detectable_difference(low: Numbers, high: Numbers, confidence: float = 0.95)
         confidence: Confidence level of the interval.
 
     Returns:
-        The true difference from the null value whose test is significant with a probability of
-        80 %: (z + 0.842) / z times half the interval, with z of the level, to six decimals; NaN
-        without an interval.
+        The true difference from the null value for which the test is significant with a probability
+        of 80 %: (z + 0.842) / z times half the width of the interval, where z is its normal
+        quantile; to six decimals; NaN without an interval.
 
     Examples:
         >>> round(detectable_difference(-0.1, 0.1), 4)
@@ -114,7 +114,7 @@ def claim(
     confidence: float = 0.95,
     **scope: str,
 ) -> Claim:
-    """Make the record of a sentence from the row that it reports.
+    """Return the record of a sentence, from the row that it reports.
 
     Args:
         row: The row.
@@ -163,11 +163,11 @@ def claim(
 
 
 def count(estimate: int, n: int | None, quantity: str, **scope: str) -> Claim:
-    """Make the record of a number of things.
+    """Return the record of a count.
 
     Args:
         estimate: The number.
-        n: Of how many; None if that is not reported.
+        n: The number from which they are counted; None if it is not reported.
         quantity: The counted things.
         scope: Labels of the things, such as their model.
 
@@ -178,7 +178,7 @@ def count(estimate: int, n: int | None, quantity: str, **scope: str) -> Claim:
 
 
 def stated(text: str) -> Sentence:
-    """Make a sentence of a text that reports a number of things, such as a doubt.
+    """Convert a text that reports a count, such as a warning, to a sentence.
 
     Args:
         text: The text, whose first number is the count.
@@ -197,10 +197,10 @@ def cluster_notes(
 
     Args:
         n_clusters: Number of clusters.
-        n_effective: Their effective number by Kish, (sum of sizes)^2 / sum of squared sizes.
+        n_effective: Effective number of clusters (Kish), (sum of sizes)^2 / sum of squared sizes.
         of: Their model or group, such as " of gpt2".
         named: Name of the clusters.
-        remedy: Advice if they are few.
+        remedy: Advice that follows if the clusters are few.
 
     Returns:
         A sentence for fewer than 20 clusters, and one for an effective number below half of them.
@@ -254,7 +254,8 @@ def difference(
         quantity: The compared quantity, such as "accuracy of gpt2".
         first: Name of the first condition or model.
         second: Name of the second.
-        how: How a name follows the verb, such as "with the {}"; with “{}”, names are quoted.
+        how: Phrase around a name after the verb, such as "with the {}"; with “{}”, names are
+            quoted.
         p: Column of the p-value; None if the interval is the test.
         correction: Method by which that p-value is corrected, such as "Holm"; none by default.
         kind: How the difference is formatted.
@@ -265,7 +266,7 @@ def difference(
             difference can be detected.
 
     Returns:
-        The sentence; that the difference cannot be inferred if there is no interval.
+        The sentence. Without an interval, it reports that the difference cannot be inferred.
 
     Examples:
         >>> row = {"d": -0.204, "d_low": -0.273, "d_high": -0.136, "p": 0.0002, "n": 90}
@@ -337,7 +338,7 @@ def rate(
         confidence: Confidence level of the interval.
 
     Returns:
-        The sentence; that the estimate cannot be inferred if there is no interval.
+        The sentence. Without an interval, it reports that the estimate cannot be inferred.
 
     Examples:
         >>> row = {"rate": 0.475, "rate_low": 0.373, "rate_high": 0.578, "n": 122, "n_clusters": 60}
@@ -378,7 +379,7 @@ def estimate(
         confidence: Confidence level of the interval.
 
     Returns:
-        Such as "47.5 % (95 % CI 37.3 to 57.8)".
+        The parts, such as "47.5 % (95 % CI 37.3 to 57.8)".
     """
     value = Value(value=float(row[name]), kind=kind, tone="strong")
     record = claim(row, name, quantity, confidence=confidence)
@@ -419,8 +420,8 @@ def equivalence(
         confidence: Confidence level of the interval.
 
     Returns:
-        The sentence, and that the difference is significant if it is; nothing if the two one-sided
-        tests do not reject, each at half of 1 minus the level.
+        The sentence, which also reports if the difference is significant; empty unless both
+        one-sided tests are significant, each at (1 - confidence) / 2.
     """
     if is_missing(row.get(p)) or not row[p] < (1.0 - confidence) / 2.0:
         return []
@@ -485,11 +486,11 @@ def not_inferred(
     """Report why there is neither an interval nor a test, such as too few clusters.
 
     Args:
-        row: The row: `n` and `n_clusters`, and `not_inferred`, the reason, if it is known, such as
-            the effective number of clusters; for some rates only after their names, with a colon.
-            Numbers are not called too few if the reason is not the number of clusters.
+        row: The row: `n`, `n_clusters` and, if it is known, `not_inferred`, the reason. A reason
+            that applies only to some rates has their names and a colon before it. If the reason is
+            not the number of clusters, the sentence does not report that numbers are too few.
         what: The quantity that cannot be inferred, with its article.
-        name: Name of the estimate; it chooses among reasons and denominators.
+        name: Name of the estimate, which selects the reason and the denominator.
         unit: Unit of `n`, in the plural.
         clusters: Name of the clusters, in the plural.
 
@@ -516,7 +517,7 @@ def not_inferred(
 def missing(
     n_missing: float, n: float, unit: str = "pairs", of: str = "", reason: str = "have no score"
 ) -> Sentence:
-    """Report excluded rows, which are never counted as incorrect.
+    """Report the number of excluded rows, which are not counted as incorrect.
 
     Args:
         n_missing: Number of excluded rows.
@@ -526,7 +527,7 @@ def missing(
         reason: Why they are excluded.
 
     Returns:
-        The sentence; nothing if no row is excluded.
+        The sentence; empty if no row is excluded.
     """
     if not n_missing:
         return []
@@ -552,7 +553,7 @@ def repeats(
         confidence: Confidence level of the intervals.
 
     Returns:
-        The sentence, with a number per stratum that has an interval; nothing without any.
+        The sentence, with a number per stratum that has an interval; empty if no stratum has one.
     """
     sentence: Sentence = []
     for row in rows:
@@ -587,15 +588,15 @@ def many(
         quantity: The compared quantity, such as "accuracy by form".
         sentence: Makes the sentence of a row.
         p: Column of the corrected p-value; None if the interval is the test.
-        most: Number of significant rows that have a sentence of their own.
+        most: Maximum number of significant rows with a separate sentence.
         kind: How the differences are formatted.
         confidence: Confidence level of the intervals.
         reach: Largest possible difference.
 
     Returns:
-        One sentence per significant row, up to `most`, then how many more are significant, and how
-        many are not, with the largest of their minimum detectable differences, and how many cannot
-        be inferred; the sentence of the row if there is only one.
+        One sentence per significant row, up to `most`. Then the number of further significant rows;
+        the number of rows that are not significant, with the largest of their minimum detectable
+        differences; and the number that cannot be inferred. If there is only one row, its sentence.
     """
     if len(rows) == 1:
         return [sentence(rows[0])]
@@ -642,7 +643,7 @@ def detectable(
         reach: Largest possible difference.
 
     Returns:
-        Such as "minimum detectable difference 8.2 points at 80 % power".
+        The parts, such as "minimum detectable difference 8.2 points at 80 % power".
     """
     least = detectable_difference(float(row[f"{name}_low"]), float(row[f"{name}_high"]), confidence)
     if not least < reach:
@@ -663,7 +664,7 @@ def detectable_note(
         confidence: Confidence level of the bounds.
 
     Returns:
-        Sentences to go below it; nothing for a table without rows.
+        Sentences for the note below it; empty for a table without rows.
     """
     bounds = [frame[f"{name}_{end}"].astype(float) for end in ("low", "high")]
     least = [
@@ -697,14 +698,15 @@ def size(row: Row, unit: str = "pairs", clusters: str = "clusters", name: str = 
     """Write the numbers of observations and clusters, as the end of a parenthesis.
 
     Args:
-        row: The row: `n` and `n_clusters`, as far as they are known; or `<name>_n` and
+        row: The row: `n` and `n_clusters`, if they are known; or `<name>_n` and
             `<name>_n_clusters`, the denominator of a conditional rate.
         unit: Unit of `n`, in the plural.
         clusters: Name of the clusters, in the plural.
         name: Name of the estimate.
 
     Returns:
-        Such as "; 122 pairs, 60 facts"; only the first if every cluster has one observation.
+        The text, such as "; 122 pairs, 60 facts"; only the first number if every cluster has one
+        observation.
     """
     counts = zip(map(row.get, _sized(row, name)), (unit, clusters), strict=True)
     known = [(int(n or 0), words) for n, words in counts if not is_missing(n)]
@@ -719,7 +721,7 @@ def listing(names: Iterable[object], most: int = 6) -> str:
 
     Args:
         names: The names, at least one.
-        most: Maximum number of names; the rest is counted.
+        most: Maximum number of names; the number of others follows.
 
     Returns:
         The text.
@@ -750,12 +752,12 @@ def paragraph(sentences: Iterable[Sentence]) -> Sentence:
 
 
 def _be(n: int) -> str:
-    """Conjugate the verb."""
+    """Return "is" or "are"."""
     return "is" if n == 1 else "are"
 
 
 def _interval(row: Row, name: str, kind: Kind, confidence: float, sign: int = 1) -> str:
-    """Write the interval of an estimate, or of its size if it is negative."""
+    """Write the interval of an estimate, or with `sign` -1 of its absolute value."""
     ends = sorted(sign * float(row[f"{name}_{end}"]) for end in ("low", "high"))
     low, high = (format_number(end, kind, signed=False) for end in ends)
     return f"{100 * confidence:g} % CI {low} to {high}"

@@ -11,9 +11,9 @@ from surface_consistency.errors import ColumnNotFoundError
 ColumnKind = Literal[
     "label", "count", "rate", "difference", "number", "decimal", "p_value", "verdict", "square"
 ]
-"""How a cell is formatted: text; an integer; a fraction in [0, 1], shown in percent; a difference
-in [-1, 1], shown in points with its sign; a number as it is; a number with three decimals, such as
-a correlation; a p-value; a correctness label; or the paired square of the counts in
+"""Format of a cell: text; an integer; a fraction in [0, 1], shown in percent; a difference in [-1,
+1], shown in points with its sign; a plain number; a number with three decimals, such as a
+correlation; a p-value; a correctness label; or a small mosaic plot ("square") of the counts in
 `Column.cells`."""
 
 Direction = Literal["higher", "lower", "neither"]
@@ -120,13 +120,14 @@ class Table:
     """The columns that are shown."""
 
     note: str = ""
-    """Note on the limits of the numbers, below the table; none by default."""
+    """Note below the table on the limitations of the numbers; none by default."""
 
     model: str | None = "model"
     """Column of the name of the run; None if rows do not belong to single runs."""
 
     cluster_column: str | None = None
-    """Column of the number of clusters; rows with few are faded; None for no fading."""
+    """Column of the number of clusters, by which rows with few clusters are faded; None for no
+    fading."""
 
     label: str = ""
     """Label for LaTeX, which pages then offer; "" without one."""

@@ -1,4 +1,4 @@
-"""Grouping, computing and describing of tables."""
+"""Functions that compute a table by group, and describe its columns."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ Row: TypeAlias = Mapping[str, object]
 """A row of a table: values by column."""
 
 Statistic: TypeAlias = "Callable[[pd.DataFrame], Row | Iterable[Row] | None]"
-"""Computes one row of a table, several rows or None from the rows of a group."""
+"""A function from the rows of a group to one row of a table, several rows, or None."""
 
 
 def tabulate(frame: pd.DataFrame, by: Sequence[str], statistic: Statistic) -> pd.DataFrame:
@@ -28,12 +28,12 @@ def tabulate(frame: pd.DataFrame, by: Sequence[str], statistic: Statistic) -> pd
 
     Returns:
         The rows of the statistic: the columns of `by`, then those of the statistic. Groups are in
-        the order of their first row, and those of one outer group are together; rows without a
-        value in a column of `by` form a group too. Without any row, an empty frame with the columns
-        of `by`.
+        the order of their first row, with the groups of one outer group together. Rows with a
+        missing value in a column of `by` are also a group. Without any row, the result is an empty
+        frame with the columns of `by`.
 
     Raises:
-        ColumnNotFoundError: If the frame lacks a column of `by`.
+        ColumnNotFoundError: If a column of `by` is not in the frame.
         ValueError: If a row of the statistic contains a column of `by`.
 
     Examples:
@@ -99,7 +99,7 @@ def describe(
     model: str | None = "model",
     cluster_column: str | None = "n_clusters",
 ) -> Table:
-    """Make a table of a frame whose columns the catalogue describes.
+    """Return a table of a frame, with the columns as the catalogue describes them.
 
     Args:
         frame: The numbers, such as those of `tabulate`.
@@ -110,14 +110,14 @@ def describe(
             frame has the column.
         titles: Headings of this table by column, instead of those of the catalogue.
         labels: Display names of the labels of a column, by column.
-        note: Note on the limits of the numbers, below the table; none by default.
+        note: Note below the table on the limitations of the numbers; none by default.
         model: Column of the name of the run; None if rows do not belong to single runs.
         cluster_column: Column of the number of clusters, by which rows with few clusters are faded,
             if the frame has it; None for no fading.
 
     Returns:
-        The table. A frame without rows gets the shown columns that it lacks, empty. A column is
-        shown without an interval if a frame with rows lacks the bounds.
+        The table. In a frame without rows, missing columns are added, empty. In a frame with rows,
+        a column whose bounds are missing is shown without an interval.
 
     Raises:
         ValueError: If the catalogue lacks a key, or `titles` names a column that is not shown.

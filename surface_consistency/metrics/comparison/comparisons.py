@@ -42,10 +42,10 @@ Conclusion: TypeAlias = Literal[
 """Conclusion about a difference; "no significant difference" does not mean equal."""
 
 VERDICTS: Final = (0.0, 1.0)
-"""Scale of correctness labels and of proportions of them."""
+"""Minimum and maximum of correctness labels and of proportions of them."""
 
 MOST_PAIRS: Final = 20_000
-"""Maximum number of pairs of models without a baseline: the pairs of 200 models."""
+"""Maximum number of pairs of models without a baseline, which is that of 200 models."""
 
 MOST_GROUPS: Final = 1_000
 """Maximum number of tasks, or of groups of a `by` column."""
@@ -72,8 +72,8 @@ class ModelComparisonResult:
     groups: pd.DataFrame
     """The differences within each task and group: by (the column), group, the columns of a
     difference, and unlike_overall. This is "opposite" if the difference is significant after Holm's
-    correction and has the other sign than the overall one, "significant" if only the difference
-    of the group is significant, else empty."""
+    correction and has the opposite sign of the overall one. It is "significant" if only the
+    difference of the group is significant, otherwise empty."""
     means: pd.DataFrame
     """The mean of each model within each task and group: by, group, model, n, n_clusters, mean,
     mean_low, mean_high, not_inferred."""
@@ -136,15 +136,16 @@ def compare_models(
         scale: Minimum and maximum possible score. None means 0 and 1 if all scores are in that
             range, otherwise no limits.
         higher_is_better: Whether higher scores are better; False for losses.
-        test: "auto" is the t of the interval. For correctness labels of one task it can also be a
-            test of `paired_by`; the interval is then that of the exact test, or NaN for others.
+        test: "auto" is the t test that matches the interval. For correctness labels of one task it
+            can also be a test of `paired_by`; with an exact test the interval is the one that
+            matches it, and with others NaN.
         intervals: Confidence level of intervals and conclusions; the method must be "auto".
 
     Returns:
         The frames of `ModelComparisonResult`. `differences` has the columns model, reference, n,
         n_clusters, few_clusters (fewer than 20), not_inferred (why there is no interval and no
-        test; empty if there are), model_mean, reference_mean, difference, p_value, p_value_holm
-        (corrected for all rows), test; pooled_difference with its p-value; for correctness labels
+        test; otherwise empty), model_mean, reference_mean, difference, p_value, p_value_holm
+        (corrected for all rows), test; pooled_difference and pooled_p_value; for correctness labels
         both, reference_only, model_only, neither; with a margin p_equivalent (the larger p-value of
         the two one-sided tests), p_not_worse (non-inferiority), p_worse (worse by more than the
         margin, or by any amount without a margin), each also corrected as `<name>_holm`;
@@ -155,23 +156,23 @@ def compare_models(
         TypeError: If `frame` is not a DataFrame, or a score is not a number.
         ValueError: If a model or task is missing in a row, a model has two scores for one item, the
             baseline is not one of the models, no item has a score for every model, a score is
-            infinite or outside the scale, an item is in two clusters, the margin includes the
-            whole scale, or an option is out of range.
+            infinite or outside the scale, an item is in two clusters, the margin includes the whole
+            scale, there are too many models, tasks or groups, or an option is out of range.
 
     Notes:
-        "equivalent" requires p_equivalent below half of 1 minus the level after Holm's correction,
-        so that for two models the interval is within the margin. It has precedence over "better"
-        and "worse", which require p_value_holm below 1 minus the level. Every other row is "no
-        significant difference", which does not mean equal. Holm's correction covers the rows of the
-        table; in `groups`, all rows of a column. For graded scores, the variance term for few
-        events assumes differences of the observed size (mean square over mean absolute value).
-        Means are measured from the nearer end of the scale with the same term for distances, or
-        have the plain t over clusters if the scale has no ends. Therefore no result depends on the
-        unit. Ranks are simultaneous over all pairs (`rank_intervals`), whatever the baseline. An
-        item without a score of one model is excluded for all models and counted. Results are NaN if
-        there are fewer than four clusters, one cluster has most items, or scores without limits
-        differ by the same amount in all clusters. If this applies to all rows, an
-        `UndefinedMetricWarning` reports it.
+        "equivalent" requires p_equivalent below (1 - confidence) / 2 after Holm's correction, so
+        that for two models the complete interval is within the margin. It has precedence over
+        "better" and "worse", which require p_value_holm below 1 - confidence. Every other row is
+        "no significant difference", which does not mean equal. Holm's correction is over all rows
+        of `differences`, and in `groups` over all rows of a column. For graded scores, the variance
+        term for few events assumes differences of the observed size (mean square divided by mean
+        absolute value). The mean of a model is inferred as its distance from the nearer end of the
+        scale, with the same term; without ends of the scale, by the plain t over clusters.
+        Therefore no result depends on the unit. Rank intervals are simultaneous over all pairs
+        (`rank_intervals`), also with a baseline. An item without a score of one model is excluded
+        for all models and counted. Results are NaN if there are fewer than four clusters, one
+        cluster has most items, or scores without limits differ by the same amount in all clusters.
+        If this applies to all rows, an `UndefinedMetricWarning` reports it.
 
     References:
         E. Miller, arXiv 2411.00640, 2024, section 4 (paired differences, clustering); D. J.
@@ -221,7 +222,7 @@ def compare_totals(
     test: PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> ModelComparisonResult:
-    """Compare models from the sums of their scores; `compare_models` uses this function.
+    """Compare models by sums of their scores over clusters; `compare_models` uses this function.
 
     Args:
         totals: Sums over the items for which all models have a score.
@@ -367,7 +368,7 @@ def _between(totals: ScoreTotals, rules: _Rules, one: Integers, other: Integers)
     sizes, squares = totals.sizes_of_gaps.T[pairs], totals.squares_of_gaps.T[pairs]
     reaches = np.divide(squares, sizes, out=np.full(sizes.shape, most), where=sizes > 0.0)
     events = sizes / np.bincount(totals.tasks, weights=totals.sizes)
-    # In small batches, so that the arrays over all clusters remain small.
+    # Pairs are computed in batches, so that the arrays over all clusters remain small.
     step = max(1, _CELLS_AT_ONCE // (totals.n_tasks * totals.places()[1]))
     models = totals.values.T
     parts = [
@@ -644,9 +645,9 @@ def rank_intervals(
             in (0, 1).
 
     Notes:
-        All intervals are valid simultaneously, whatever the dependence of the tests. Models with
-        equal means share all ranks that they span. A missing test excludes no rank, so the interval
-        is wide, and it is not counted as a test.
+        All intervals are valid simultaneously, whatever the dependence of the tests. If models have
+        equal means, each of them has all ranks that they span. A missing test (NaN) does not
+        exclude any rank, so the interval is wide. It is not counted in the correction.
 
     References:
         M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, Review of Economic Studies 91, 2024,

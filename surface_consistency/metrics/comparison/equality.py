@@ -1,4 +1,4 @@
-"""Test whether several models have equal means, before pairs of them are compared."""
+"""Omnibus test that several models have equal means, before pairs of them are compared."""
 
 import math
 from typing import Any, Final
@@ -14,48 +14,50 @@ from surface_consistency.metrics.uncertainty.intervals import (
 )
 
 _LEAST_PER_CONTRAST: Final = 20
-"""Minimum number of clusters on which models differ, per contrast, for the F test, unless all
-clusters differ; with fewer it rejects true hypotheses in up to 0.13 of the data sets."""
+"""The F test needs this number of clusters on which models differ, per contrast, unless models
+differ on all clusters. With fewer, it rejects true hypotheses in up to 0.13 of data sets."""
 
 
 def equality_test(
     totals: npt.ArrayLike, *, sizes: npt.ArrayLike | None = None, is_exchangeable: bool = False
 ) -> dict[str, Any]:
-    """Test whether several models have equal mean scores on the same items, with clusters.
+    """Test whether several models have equal mean scores on the same items, cluster-robust.
 
-    This is Cochran's Q for clusters and for graded scores. With u_k the totals of cluster k minus
-    their mean over the models, and S the covariance of u over the K clusters,
-    T^2 = K mean(u)' S^- mean(u) of the m - 1 contrasts, and F = (K - m + 1) / ((K - 1)(m - 1)) T^2,
-    compared with F of m - 1 and K - m + 1 degrees of freedom. If models are exchangeable, or differ
-    on only some clusters and on fewer than 20 per contrast, the statistic is
-    Q = (m - 1) |sum u|^2 / sum |u_k|^2, compared with chi-square of m - 1 times epsilon degrees of
-    freedom. Epsilon is 1 if all pairs of models covary equally, and smaller for near copies.
+    This is Cochran's Q for clusters and for graded scores. Let u_k be the totals of cluster k minus
+    their mean over the m models, and S the covariance of u over the K clusters. With
+    T^2 = K mean(u)' S^- mean(u), the statistic is F = (K - m + 1) / ((K - 1)(m - 1)) T^2, compared
+    with the F distribution of m - 1 and K - m + 1 degrees of freedom. If models are exchangeable,
+    or differ on only some clusters and on fewer than 20 per contrast, it is
+    Q = (m - 1) |sum u|^2 / sum |u_k|^2, compared with chi-square of (m - 1) epsilon degrees of
+    freedom. Epsilon is 1 if all pairs of models have the same covariance, and smaller if some
+    models are nearly copies of others.
 
     Args:
         totals: Sum of the scores of each cluster and model, shape `(n_clusters, n_models)`; all
             models answered the same items.
         sizes: Number of items of each cluster, shape `(n_clusters,)`; None for equal sizes.
         is_exchangeable: Whether, under equal means, all models (or forms) have the same variance
-            and all pairs the same covariance, as forms without an effect do. Q then needs no
-            minimum number of clusters per model.
+            and all pairs the same covariance, as forms without an effect have. Q is then used,
+            which needs no minimum number of clusters per model.
 
     Returns:
         statistic (Hotelling's F, or Cochran's Q; NaN if undefined); p_value, in [0, 1], which is 1
-        if all models have equal scores on every cluster; df, the degrees of freedom: the number of
-        linearly independent contrasts (for Q times epsilon), and the number of clusters minus these
-        contrasts (infinite for Q, which is compared with chi-square); n_clusters, the number of
-        clusters with a score; and not_inferred, why statistic and p-value are NaN (else empty).
+        if all models have equal scores on every cluster; df, the two degrees of freedom: the number
+        of linearly independent contrasts (for Q times epsilon), and the number of clusters minus
+        that number (infinite for Q, which is compared with chi-square); n_clusters, the number of
+        clusters with a score; and not_inferred, why statistic and p-value are NaN (otherwise
+        empty).
 
     Raises:
         ValueError: If `totals` has another shape, fewer than two models, or is not finite.
 
     Notes:
-        Models that never differ give statistic 0 and p-value 1. A model with the same scores as
-        another adds no degree of freedom to F. NaN, with an `UndefinedMetricWarning`, if the
-        effective number of clusters is below four, or models differ by the same amount on all
-        clusters, so that the spread is unknown. For correctness labels with one item per cluster F
-        and Q test the same hypothesis, but F does not assume equal covariances. Both compare only
-        means: labels that flip in both directions cancel.
+        For models that never differ, the statistic is 0 and the p-value 1. A model with the same
+        scores as another adds no degree of freedom to F. The result is NaN, with an
+        `UndefinedMetricWarning`, if the effective number of clusters is below four, or models
+        differ by the same amount on all clusters, so that the spread is unknown. For correctness
+        labels with one item per cluster, F and Q test the same hypothesis, but F does not assume
+        equal covariances. Both compare only means, so flips in opposite directions cancel.
 
     References:
         W. G. Cochran, Biometrika 37, 1950 (Q); H. Hotelling, Annals of Mathematical Statistics 2,

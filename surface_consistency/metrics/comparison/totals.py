@@ -44,7 +44,7 @@ class ModelScores(NamedTuple):
         )
 
     def whole(self) -> "ModelScores":
-        """Return the items for which all models have a score, and their tasks."""
+        """Return only the items for which all models have a score, and only their tasks."""
         is_whole = np.asarray(~np.isnan(self.values).any(axis=1))
         if is_whole.all():
             return self
@@ -178,12 +178,13 @@ class ScoreTotals(NamedTuple):
     squares_of_gaps: Floats
     """Sum of their squares, of the same shape."""
     ends: tuple[float, float]
-    """Minimum and maximum score."""
+    """Lowest and highest observed score."""
     is_verdicts: bool
     """Whether every score is 0 or 1."""
     n_both: Floats
-    """Number of items that both models of a pair have correct; shape `(n_rows, n_pairs)` per row if
-    requested, else `(1, n_pairs)` over all rows. Defined only for correctness labels."""
+    """Number of items that are correct for both models of a pair: per row, shape `(n_rows,
+    n_pairs)`, if requested, otherwise over all rows, shape `(1, n_pairs)`. It is defined only for
+    correctness labels."""
 
     @property
     def n_items(self) -> int:
@@ -274,6 +275,9 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
 
     Returns:
         The sums.
+
+    Raises:
+        ValueError: If there are more than `MOST_MODELS` models or `MOST_CELLS` cells.
     """
     values, n_tasks, n_models = scores.values, len(scores.task_names), len(scores.models)
     if n_models > MOST_MODELS:

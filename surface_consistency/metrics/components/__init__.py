@@ -1,1 +1,1 @@
-"""Components of a model: importance, similarity, prediction."""
+"""Components of a model: their importance, and similarity of answers by the components they use."""

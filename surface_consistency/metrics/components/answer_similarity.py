@@ -11,13 +11,13 @@ from surface_consistency.metrics.components.components import finite_array
 from surface_consistency.metrics.correlation._correlations import average_ranks, unit_deviations
 
 TokenMetric: TypeAlias = Literal["pearson", "spearman", "containment", "iou"]
-"""Comparison of two tokens: by importances, or by minimal sets of components."""
+"""Similarity of two tokens: correlation of importances, or overlap of sets of components."""
 
 
 def token_similarity(
     short: npt.ArrayLike, long: npt.ArrayLike, *, metric: TokenMetric
 ) -> npt.NDArray[np.float64]:
-    """Compare the tokens of two answers by the components that they use.
+    """Return the similarity of each two tokens of two answers, by the components that they use.
 
     Args:
         short: One row per token of the short answer, shape `(n_short_tokens, n_components)`:
@@ -38,9 +38,9 @@ def token_similarity(
             for a correlation, or `metric` is unknown.
 
     Notes:
-        A token whose importances are all equal, or whose set is empty, makes its row or column NaN,
-        with an `UndefinedMetricWarning`; under "iou" only against another empty set. Swapping the
-        answers transposes M. The order of the components does not matter.
+        If the importances of a token are all equal, or its set is empty, its row or column is NaN,
+        with an `UndefinedMetricWarning`. Under "iou" an entry is NaN only if both sets are empty.
+        Swapping the answers transposes M. The order of the components does not matter.
 
     References:
         SLAQ, arXiv 2510.11218, eqs. 7 and 8 and section 5.1 (M_ij).
@@ -109,13 +109,13 @@ def _token_matrix(matrix: npt.ArrayLike) -> Floats:
 def assignment_similarity(
     matrix: npt.ArrayLike, *, unmatched: Literal["ignore", "zero"] = "ignore"
 ) -> float:
-    """Match the tokens of two answers one to one with maximum total similarity.
+    """Return the similarity of two answers under the best one-to-one matching of their tokens.
 
     Args:
         matrix: Token similarities M, shape `(n_short_tokens, n_long_tokens)`, as from
             `token_similarity`.
-        unmatched: Treatment of the unmatched tokens of the longer answer: "ignore" takes the mean
-            over matched pairs; "zero" counts them as pairs of similarity 0.
+        unmatched: Treatment of the unmatched tokens of the longer answer: with "ignore" the result
+            is the mean over matched pairs; "zero" counts them as pairs of similarity 0.
 
     Returns:
         The similarity: the mean over matched pairs, or over the tokens of the longer answer.
@@ -125,10 +125,11 @@ def assignment_similarity(
             `unmatched` is unknown.
 
     Notes:
-        For answers of equal length the result equals `transport_similarity`, whose weights are
-        equal. For others "ignore" is at least as large, because it may exclude the tokens with the
-        lowest similarity. The paper reports that both methods agree, but not how unmatched tokens
-        count. Swapping the answers changes nothing.
+        The matching maximises the total similarity. For answers of equal length the result equals
+        `transport_similarity`, whose weights are equal. For others "ignore" is at least as large,
+        because it may exclude the tokens with the lowest similarity. The paper reports that both
+        methods agree, but not how unmatched tokens count. Swapping the answers does not change the
+        result.
 
     References:
         SLAQ, arXiv 2510.11218, appendix A.4 (Hungarian algorithm); H. W. Kuhn, Naval Research
@@ -147,11 +148,11 @@ def assignment_similarity(
 
 
 def transport_similarity(matrix: npt.ArrayLike) -> float:
-    """Match the tokens of two answers by optimal transport with maximum total similarity.
+    """Return the similarity of two answers under optimal transport between their tokens.
 
-    The plan pi maximises sum_ij pi_ij M_ij over pi_ij >= 0 whose rows sum to equal weights of the
-    tokens of the short answer and whose columns to equal weights of those of the long answer, each
-    1 in total; the maximum is the similarity of the answers.
+    The similarity is the maximum of sum_ij pi_ij M_ij over plans pi_ij >= 0. The rows of a plan sum
+    to equal weights of the tokens of the short answer, and its columns to equal weights of the
+    tokens of the long answer; the weights of an answer sum to 1.
 
     Args:
         matrix: Token similarities M, shape `(n_short_tokens, n_long_tokens)`, as from
@@ -165,9 +166,9 @@ def transport_similarity(matrix: npt.ArrayLike) -> float:
         RuntimeError: If the linear program cannot be solved.
 
     Notes:
-        The paper does not state the constraints; with equal weights that sum to 1 the result is a
-        weighted average, as the paper calls it. Swapping the answers changes nothing, nor does the
-        order of tokens. Adding a constant to M adds it to the similarity.
+        The paper does not state the constraints. With equal weights that sum to 1 the result is a
+        weighted average, as the paper calls it. Swapping the answers, or another order of tokens,
+        does not change the result. Adding a constant to M adds it to the similarity.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 9; Rubner, Tomasi and Guibas, International Journal of Computer
@@ -189,7 +190,8 @@ def _best_plan(similarities: Floats) -> Floats:
     sums = np.vstack(
         (np.kron(np.eye(n_short), np.ones(n_long)), np.kron(np.ones(n_short), np.eye(n_long)))
     )
-    # The sum of the last column is redundant; with it, rounding could make the plan infeasible.
+    # The sum of the last column is redundant; with it, rounding errors could make the problem
+    # infeasible.
     solution = linprog(
         -similarities.ravel(), A_eq=sums[:-1], b_eq=weights, bounds=(0.0, None), method="highs"
     )

@@ -18,7 +18,7 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.truth import NoTruthValue
 
 ImportanceForm: TypeAlias = Literal["signed", "magnitude"]
-"""With the sign of the change (eq. 6), or without it (section 2 of the paper)."""
+"""Form of the importance: with the sign of the change (eq. 6), or without it (section 2)."""
 
 
 def component_importance(
@@ -28,7 +28,7 @@ def component_importance(
     form: ImportanceForm = "signed",
     negative: Literal["raise", "absolute"] = "raise",
 ) -> npt.NDArray[np.float64]:
-    """Measure the importance of each component for each answer token.
+    """Return the importance of each component for each answer token.
 
     "signed" is (base - ablated) / base: the proportion of the logit of the token that is lost if
     the component is removed. "magnitude" is |base - ablated| / |base|.
@@ -42,8 +42,9 @@ def component_importance(
             the sign of every importance: "raise" raises an error, "absolute" divides by |base|.
 
     Returns:
-        Importance, shape `(n_tokens, n_components)`. Positive: removing the component lowers the
-        logit; negative: it raises the logit. Unbounded, but at least 0 under "magnitude".
+        Importance, shape `(n_tokens, n_components)`. It is positive if removing the component
+        lowers the logit, and negative if that raises it. It is unbounded, but at least 0 under
+        "magnitude".
 
     Raises:
         ValueError: If shapes do not match, a logit is not finite, a base logit is negative under
@@ -51,9 +52,9 @@ def component_importance(
         TypeError: If an input is not numeric.
 
     Notes:
-        A base logit of 0 makes the row of the token NaN, with an `UndefinedMetricWarning`. The
-        paper gives both forms (eq. 6 and section 2) and does not define them for negative logits,
-        which some model families have throughout. The scale of the logits does not matter.
+        If the base logit of a token is 0, its row is NaN, with an `UndefinedMetricWarning`. The
+        paper gives both forms (eq. 6 and section 2) and does not define them for negative logits;
+        in some model families all logits are negative. The scale of the logits does not matter.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 6 and section 2.
@@ -111,7 +112,7 @@ _ROUNDING = 1e-12
 
 
 def containment(first: Collection[Hashable], second: Collection[Hashable]) -> float:
-    """Return the proportion of the smaller set that is in the larger one.
+    """Return the proportion of the smaller set of components that is in the larger one.
 
     |C1 and C2| / min(|C1|, |C2|).
 
@@ -128,8 +129,9 @@ def containment(first: Collection[Hashable], second: Collection[Hashable]) -> fl
         ValueError: If one argument is a mask and the other is not, or their lengths differ.
 
     Notes:
-        Symmetric. An empty set makes it NaN, with an `UndefinedMetricWarning`. Repeated components
-        count once, and their order does not matter. At least the intersection over union.
+        Containment is symmetric, and at least as large as the intersection over union. For an empty
+        set it is NaN, with an `UndefinedMetricWarning`. Repeated components count once, and their
+        order does not matter.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 7.
@@ -143,7 +145,7 @@ def containment(first: Collection[Hashable], second: Collection[Hashable]) -> fl
 
 
 def intersection_over_union(first: Collection[Hashable], second: Collection[Hashable]) -> float:
-    """Return the proportion of the components of either set that are in both.
+    """Return the number of components in both sets, divided by the number in either.
 
     |C1 and C2| / |C1 or C2|, the Jaccard index.
 
@@ -160,8 +162,8 @@ def intersection_over_union(first: Collection[Hashable], second: Collection[Hash
         ValueError: If one argument is a mask and the other is not, or their lengths differ.
 
     Notes:
-        Symmetric. Two empty sets make it NaN, with an `UndefinedMetricWarning`; one makes it 0.
-        Repeated components count once, and their order does not matter.
+        The overlap is symmetric. For two empty sets it is NaN, with an `UndefinedMetricWarning`;
+        for one it is 0. Repeated components count once, and their order does not matter.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 8.
@@ -215,7 +217,7 @@ class MinimalComponentsResult(NoTruthValue):
     components: tuple[int, ...]
     """Indices of the selected components, most important first."""
     recovery: float
-    """Proportion of the baseline logit that they recover; may exceed 1."""
+    """Proportion of the baseline logit that they recover, which may exceed 1."""
     is_reached: bool
     """Whether `recovery` reaches the threshold."""
 
@@ -239,12 +241,13 @@ def minimal_components(
             finite, or `threshold` is out of range.
 
     Notes:
-        Ties go to the component with the lower index. If all components together do not reach the
-        threshold, the result contains those with positive importance, `is_reached` is False, and an
-        `UndefinedMetricWarning` reports it: such a set is not minimal. The paper does not define
-        how the recovery of a subset is measured. The sum needs no further run of the model and is
-        exact for a model that adds up its components; for sets measured by runs of the model use
-        the study (`--setting sets=run`).
+        Of components with equal importance, the one with the lower index comes first. If all
+        components together do not reach the threshold, the result contains those with positive
+        importance, `is_reached` is False, and an `UndefinedMetricWarning` reports it: such a set is
+        not minimal. The paper does not define how the recovery of a subset is measured. The sum of
+        importances needs no further run of the model; it is exact if the logit is the sum of the
+        contributions of the components. To measure the sets by runs of the model, use the study
+        (`--setting sets=run`).
 
     References:
         SLAQ, arXiv 2510.11218, section 5.1 (sets C_t, 90 %).

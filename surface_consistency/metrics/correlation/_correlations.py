@@ -38,7 +38,7 @@ _LARGE, _SMALL = 1e100, 1e-100
 
 
 def unit_deviations(vector: Floats) -> Floats | None:
-    """Return the deviations from the mean at unit length, or None for a constant."""
+    """Return the deviations from the mean, scaled to length 1; None for a constant vector."""
     largest = float(np.abs(vector).max(initial=0.0))
     if not _SMALL <= largest <= _LARGE and largest > 0.0:
         # Squares would overflow or underflow; powers of two scale without rounding.
@@ -55,11 +55,11 @@ def unit_deviations(vector: Floats) -> Floats | None:
 
 
 def residual_direction(unit: Floats, basis: Sequence[Floats]) -> Floats | None:
-    """Return the residual of a unit vector given the basis, at unit length; None if it is 0."""
+    """Return the residual of a unit vector given the basis, scaled to length 1; None if it is 0."""
     if not basis:
         return unit
     left = unit
-    # Twice is enough: the second pass removes the rounding error of the first.
+    # Two passes are enough: the second one removes the rounding error of the first.
     for _ in range(2):
         for direction in basis:
             left = left - (direction @ left) * direction
@@ -84,8 +84,8 @@ def correlation_interval(
         confidence: Nominal coverage of the interval, in (0, 1).
 
     Returns:
-        Lower bound, upper bound and two-sided p-value; NaN without a degree of freedom, for an
-        undefined correlation, and for a perfect one, whose spread is unknown.
+        Lower bound, upper bound and two-sided p-value. They are NaN without a degree of freedom,
+        for an undefined correlation, and for a correlation of 1 or -1, whose variance is unknown.
 
     Raises:
         ValueError: If `method` or `confidence` is out of range.
@@ -122,9 +122,10 @@ def correlation_interval(
 
 
 def percentile_p_value(values: Floats) -> float:
-    """Return 1 minus the level at which the percentile interval of resamples first reaches 0.
+    """Return the two-sided p-value of 0 from the percentile intervals of resamples.
 
-    At least 1 / (number of resamples); NaN if none is defined.
+    It is 1 minus the confidence level at which an end of the interval is 0, and at least 1 /
+    (number of resamples); NaN if no value is defined.
     """
     ordered = np.sort(values[~np.isnan(values)])
     if ordered.size == 0:
@@ -210,7 +211,7 @@ def partial_of_correlations(within: Floats, across: Floats) -> Floats:
     return np.asarray(np.clip(own / np.sqrt(left), -1.0, 1.0))
 
 
-# Limits the arrays of a chunk of samples to 1 MiB, the size of a processor cache.
+# Size limit of the arrays of a chunk of samples: 1 MiB, the size of a processor cache.
 _CHUNK_CELLS = 2**17
 
 
@@ -320,7 +321,7 @@ def drawn_correlations(
     resamples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return both for each resample, with that axis first."""
+    """Return the correlations of `data_correlations` per resample, on the first axis."""
     if method == "spearman":
         return rank_correlations(x, y, codes, _resamples(codes, resamples, rng))
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
@@ -335,7 +336,7 @@ _MOST_BLOCKS = 1_000
 def leave_one_out_correlations(
     x: list[Floats], y: list[Floats], codes: Integers, *, method: CorrelationMethod
 ) -> tuple[Floats, Floats, Floats]:
-    """Return both with each cluster omitted, that axis first, and the number of rows of each."""
+    """Return both correlations without each cluster (first axis), and the size of each cluster."""
     if method == "spearman":
         blocks = codes % min(int(codes.max()) + 1, _MOST_BLOCKS)
         sizes = np.bincount(blocks).astype(np.float64)
@@ -358,7 +359,7 @@ class ClusterInference(NamedTuple):
     p_value: Floats
     """Two-sided p-values of 0, from the same statistic as the bounds."""
     n_undefined: Integers
-    """Number of resamples in which a statistic is undefined; 0 without resamples."""
+    """Number of resamples in which the statistic is undefined; 0 without resamples."""
 
 
 def cluster_inference(

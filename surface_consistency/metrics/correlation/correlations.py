@@ -48,9 +48,10 @@ def correlation(
             (under "raise") missing, or an option is out of range.
 
     Notes:
-        NaN, with an `UndefinedMetricWarning`, if a vector is constant (up to rounding) or fewer
-        than three rows remain. The order of the rows and the scale of the values do not matter;
-        swapping `x` and `y` changes nothing. For an interval and a p-value use `correlation_by`.
+        The result is NaN, with an `UndefinedMetricWarning`, if a vector is constant (up to
+        rounding) or fewer than three rows remain. The order of the rows, the scale of the values
+        and the order of `x` and `y` do not matter. For an interval and a p-value use
+        `correlation_by`.
 
     References:
         Table 5 of arXiv 2604.21882.
@@ -92,17 +93,18 @@ def partial_correlation(
             range.
 
     Notes:
-        NaN, with an `UndefinedMetricWarning`, if `x` or `y` is constant or a linear function of the
-        controls, or fewer than 3 + k rows remain. Controls that are constant or linear in previous
-        ones change nothing and do not count in k. Without controls the result is `correlation`. The
-        orders of rows and controls do not matter, nor does any invertible linear change of the
-        controls (under "pearson"). For an interval and a p-value use `correlation_by`.
+        The result is NaN, with an `UndefinedMetricWarning`, if `x` or `y` is constant or a linear
+        function of the controls, or fewer than 3 + k rows remain, for k controls. A control that is
+        constant or a linear function of previous ones does not change the result or count in k.
+        Without controls the result is `correlation`. The orders of rows and controls do not matter,
+        nor does any invertible linear change of the controls (under "pearson"). For an interval and
+        a p-value use `correlation_by`.
 
-        Only linear effects of the controls are removed. If `x` and `y` depend on a control in
-        another way, such as by its square, the population value is not 0 although both are
-        independent given the control, and a test of 0 rejects in large samples. Under "spearman"
-        this also occurs with a monotone dependence, since a regression on ranks is not exact. Pass
-        transformed controls, such as the logarithm or powers of a control as further columns.
+        Only linear effects of the controls are removed. Suppose that `x` and `y` are independent
+        given a control, but depend on it in another way, such as on its square. Then the population
+        value is not 0, and a test of 0 rejects in large samples. Under "spearman" this also occurs
+        for monotone dependence, because a regression on ranks is not exact. As a remedy, pass the
+        logarithm or powers of a control as further columns.
 
     References:
         R. A. Fisher, Metron 3, 1924; section 4.3 and table 2 of arXiv 2604.21882.
@@ -197,7 +199,7 @@ def correlation_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Correlate two columns of each group, given any number of control columns.
+    """Return the correlation of two columns per group, given any number of control columns.
 
     Args:
         frame: One row per unit, such as a surface instance, with the columns named below.
@@ -213,10 +215,10 @@ def correlation_by(
 
     Returns:
         One row per group, sorted by label, with the columns `by`; coefficient, coefficient_low and
-        coefficient_high; p_value (two-sided, of no correlation: below 1 minus the level exactly if
-        the interval excludes 0); n, n_clusters, n_controls (those that are neither constant nor
-        linear in others), n_missing, n_undefined (resamples in which the correlation is undefined)
-        and not_inferred (why numbers are NaN; empty if they are not).
+        coefficient_high; p_value (two-sided, null hypothesis: no correlation; below 1 minus the
+        confidence level exactly if the interval excludes 0); n, n_clusters, n_controls (those that
+        are neither constant nor linear functions of others), n_missing, n_undefined (resamples in
+        which the correlation is undefined) and not_inferred (why numbers are NaN; otherwise empty).
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
@@ -327,7 +329,7 @@ _ROUNDING = 1e-8
 def partial_correlation_from_matrix(
     matrix: npt.ArrayLike, *, x: int, y: int, controls: int | Sequence[int]
 ) -> float:
-    """Return a partial correlation from the correlations of the variables.
+    """Return a partial correlation, computed from the correlation matrix of the variables.
 
     Use it for published correlations, or for many partial correlations from one matrix. With one
     control z it is (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)).
@@ -343,15 +345,15 @@ def partial_correlation_from_matrix(
 
     Raises:
         TypeError: If an index is not an integer, or the matrix is not numeric.
-        ValueError: If the matrix is not one of correlations: not square, not finite, a value is
-            outside [-1, 1], the diagonal is not 1, not symmetric, or not positive semidefinite
-            (up to a rounding error of 1e-8); or if indices repeat or are out of range.
+        ValueError: If the matrix is not a correlation matrix: it must be square, finite, symmetric,
+            with values in [-1, 1] and a diagonal of 1, and positive semidefinite (up to a rounding
+            error of 1e-8). Also if indices repeat or are out of range.
 
     Notes:
-        NaN, with an `UndefinedMetricWarning`, if `x` or `y` is a linear function of the controls;
-        controls that are linear in each other count once. Correlations of pairwise complete data
-        may give an impossible matrix: use complete rows. For a p-value pass the coefficient to
-        `correlation_interval`.
+        The result is NaN, with an `UndefinedMetricWarning`, if `x` or `y` is a linear function of
+        the controls. Controls that are linear functions of each other count once. Correlations of
+        pairwise complete data may give an impossible matrix: use complete rows. For a p-value pass
+        the coefficient to `correlation_interval`.
 
     References:
         G. U. Yule, Proceedings of the Royal Society A 79, 1907; tables 2 and 5 of arXiv 2604.21882.

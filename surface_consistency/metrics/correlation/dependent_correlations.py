@@ -1,4 +1,4 @@
-"""Comparison of two correlations that share a variable and the rows."""
+"""Comparison of two correlations that have a common variable, on the same rows."""
 
 import math
 from statistics import NormalDist
@@ -11,17 +11,15 @@ _LEAST_ROWS = 4
 
 
 def steiger_test(r_jk: float, r_jh: float, *, r_kh: float, n: int) -> tuple[float, float]:
-    """Test whether one variable correlates equally with two others, for independent rows.
+    """Test whether one variable has equal correlations with two others, for independent rows.
 
     With Z = atanh(r), z = (Z_jk - Z_jh) sqrt(n - 3) / sqrt(2 - 2 c), where c is the covariance of
     the two Z at the mean of r_jk and r_jh. It is the test of RedirectQA.
 
     Args:
-        r_jk: Correlation of the shared variable with the first, such as accuracy with entity
-            frequency.
-        r_jh: Correlation of the shared variable with the second, such as accuracy with surface
-            frequency.
-        r_kh: Correlation of the two others with each other.
+        r_jk: Correlation of the shared variable j with k, such as accuracy with entity frequency.
+        r_jh: Correlation of the shared variable j with h, such as accuracy with surface frequency.
+        r_kh: Correlation of k and h with each other.
         n: Number of rows of all three correlations.
 
     Returns:
@@ -61,7 +59,7 @@ def zou_interval(
     """Return Zou's interval of the difference of two correlations, with its p-value.
 
     The Fisher intervals of the two correlations are combined into one of r_jk - r_jh. The p-value
-    is 1 minus the level at which that interval first reaches 0.
+    is 1 minus the confidence level at which an end of that interval is 0.
 
     Args:
         r_jk: As in `steiger_test`.
@@ -72,7 +70,7 @@ def zou_interval(
 
     Returns:
         Lower bound, upper bound and p-value. The interval excludes 0 exactly if the p-value is
-        below 1 minus the level.
+        below 1 minus the confidence level.
 
     Raises:
         TypeError: If `n` is not an integer.

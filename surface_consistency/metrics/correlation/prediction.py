@@ -139,22 +139,22 @@ def predict_correctness(
     n_folds: int = 5,
     seed: np.random.Generator | int | None = 0,
 ) -> dict[str, float]:
-    """Predict from scores whether a model is correct, on instances not used for training.
+    """Return the macro-F1 and AUC with which scores predict correctness, by cross-validation.
 
     Args:
         scores: Scores of each instance, shape `(n_instances, n_scores)` or `(n_instances,)`, such
             as the loss of the correct and of the wrong option. They are standardised on the
             training folds.
         correct: Correctness labels of the same instances, without missing values.
-        groups: Group of each instance, such as the fact, which is never split between training and
-            test; None for separate instances.
+        groups: Group of each instance, such as the fact. A group is never split between training
+            and test. None makes each instance a separate group.
         classifier: "logistic" regression, or "svm" with a polynomial kernel of degree 3.
         n_folds: Number of folds, stratified by correctness.
         seed: Seed of the folds, at least 0; a generator; or None for fresh entropy.
 
     Returns:
         macro_f1 (mean of the F1 of correct and of incorrect answers) and auc (area under the ROC
-        curve; NaN if no fold has both classes), as means over test folds, in [0, 1];
+        curve; NaN if no test fold has both classes), means over test folds, in [0, 1];
         baseline_macro_f1, that of always predicting the more frequent class of the training folds;
         n, n_correct and n_groups.
 
@@ -162,13 +162,13 @@ def predict_correctness(
         MissingDependencyError: If scikit-learn, from the extra `analysis`, is not installed.
         TypeError: If `n_folds` is not an integer.
         ValueError: If lengths differ, a score is not finite, a label is missing or not binary, a
-            group is missing, all labels are equal, also without one fold, or a class or the groups
-            are fewer than the folds.
+            group is missing, all labels of the data or of a training set are equal, or `n_folds`
+            exceeds the size of a class or the number of groups.
 
     Notes:
-        A test fold with one class has no area under the curve; it is NaN there, with an
-        `UndefinedMetricWarning`, and excluded from the mean. The order of the instances affects the
-        folds. The paper does not report how its scores were validated.
+        In a test fold with only one class the area under the curve is NaN, with an
+        `UndefinedMetricWarning`, and is excluded from the mean. The order of the instances affects
+        the folds. The paper does not report how its scores were validated.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 6 and tables E to J.
@@ -206,13 +206,13 @@ def predict_alignment(
     n_folds: int = 5,
     seed: np.random.Generator | int | None = 0,
 ) -> pd.DataFrame:
-    """Predict alignment by logistic regression, on pairs not used for training.
+    """Return the accuracy and AUC with which features predict alignment, by cross-validation.
 
     Args:
         features: Similarities of each short-long fact pair, shape `(n_pairs, n_features)`, such as
             containment, intersection over union, and the correlations of attention and of MLP
             importances.
-        aligned: Whether both answers of the pair are correct, or only one: True or False, 1 or 0.
+        aligned: True or 1 if both answers of the pair are correct, False or 0 if only one is.
         groups: The topic of each pair. Pairs of one topic, and the same fact in several models, are
             never split between training and test.
         names: Names of the features; None for the columns of a frame, else "feature 0" and so on.
@@ -220,23 +220,25 @@ def predict_alignment(
         seed: Seed of the folds, at least 0; a generator; or None for fresh entropy.
 
     Returns:
-        One row for "all features" and one per feature alone: feature; accuracy and auc (area under
-        the ROC curve), means over test folds, in [0, 1]; coefficient, the weight of the
-        standardised feature in the model of all features, fitted on all rows (NaN in the first
-        row); and in every row baseline_accuracy, that of always predicting the more frequent class
-        of the training folds, n, n_aligned and n_groups.
+        Results of logistic regressions, one row for "all features" and one per feature alone:
+        feature; accuracy and auc (area under the ROC curve), means over test folds, in [0, 1];
+        coefficient, the weight of the standardised feature in the model of all features, fitted on
+        all rows (NaN in the first row). Every row also has baseline_accuracy, that of always
+        predicting the more frequent class of the training folds, n, n_aligned and n_groups.
 
     Raises:
         MissingDependencyError: If scikit-learn, from the extra `analysis`, is not installed.
         TypeError: If `n_folds` is not an integer.
-        ValueError: If lengths differ, a feature is not finite, a label is missing, all pairs belong
-            to one class, or the folds are more than the groups or the pairs of a class.
+        ValueError: If lengths differ, a feature is not finite, a label is missing, all labels of
+            the data or of a training set are equal, or `n_folds` exceeds the size of a class or the
+            number of groups.
 
     Notes:
-        Features are standardised on the training folds. A test fold with one class has no area
-        under the curve: NaN there, with an `UndefinedMetricWarning`, and excluded from the mean. A
-        constant feature predicts the majority. The paper uses folds of pairs, not topics; if pairs
-        of a topic are similar, this overestimates the accuracy for a new topic.
+        Features are standardised on the training folds. In a test fold with only one class the area
+        under the curve is NaN, with an `UndefinedMetricWarning`, and is excluded from the mean.
+        With a constant feature the more frequent class is predicted. The paper uses folds of pairs,
+        not topics; if pairs of a topic are similar, this overestimates the accuracy for a new
+        topic.
 
     References:
         SLAQ, arXiv 2510.11218, section 5.3 and figure 5.

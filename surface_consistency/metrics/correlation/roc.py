@@ -37,10 +37,10 @@ def clustered_auc(
         confidence: Nominal coverage, in (0, 1).
 
     Returns:
-        auc, the probability that a random positive scores higher than a random negative, ties as
-        half, in [0, 1]; auc_low and auc_high; p_value (two-sided, of an area of 0.5); reason (why
-        numbers are NaN; empty if they are not); tied_share (pairs of a positive and a negative with
-        equal scores); n_positive, n_negative and n_clusters.
+        auc, the probability that a random positive scores higher than a random negative, ties
+        counted half, in [0, 1]; auc_low and auc_high; p_value (two-sided, null hypothesis: an area
+        of 0.5); reason (why numbers are NaN; otherwise empty); tied_share (proportion of pairs of a
+        positive and a negative with equal scores); n_positive, n_negative and n_clusters.
 
     Raises:
         ValueError: If lengths differ, a score is NaN, a label is neither 0 nor 1, or the confidence
@@ -49,12 +49,12 @@ def clustered_auc(
     Notes:
         Interval and p-value are computed on the logit of the area, with Obuchowski's variance and
         Student's t. The degrees of freedom are one less than the effective number of clusters
-        (Kish) of the positives, or of the negatives if that is smaller: clusters without one of
-        them do not count for it. If it is below four, as with three clusters with all positives or
-        one with half of them, there is no interval, and `reason` reports it. An area of 0 or 1 has
-        no variance; its interval is Wilson's with clusters as trials. Ties count half in the area,
-        and `tied_share` is their proportion. If all scores are tied, or one label is missing, the
-        area is NaN, with an `UndefinedMetricWarning`. The order of the examples does not matter.
+        (Kish), which is computed for the clusters with positives and for those with negatives; the
+        smaller one is used. If it is below four, as if three clusters contain all positives or one
+        contains half of them, there is no interval, and `reason` reports it. An area of 0 or 1 has
+        no variance; its interval is Wilson's with clusters as trials. If all scores are tied, or
+        all labels are equal, the area is NaN, with an `UndefinedMetricWarning`. The order of the
+        examples does not matter.
 
     References:
         Obuchowski (1997), Nonparametric analysis of clustered ROC curve data, Biometrics 53, 567;
@@ -139,7 +139,7 @@ def _tied_share(values: Floats, positive: Flags) -> float:
 def _inference(
     auc: float, centred: Floats, positive: Flags, codes: Integers, confidence: float
 ) -> tuple[float, float, float, str]:
-    """Return bounds and p-value from the centred placements, or the reason for none."""
+    """Return bounds and p-value from the centred placements, or the reason why there are none."""
     sides = {"positive": positive, "negative": ~positive}
     sizes = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
     n_effective = {name: float(intervals.effective_number(n)) for name, n in sizes.items()}

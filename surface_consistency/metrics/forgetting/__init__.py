@@ -1,1 +1,1 @@
-"""Rates of facts that survive deletion or unlearning."""
+"""Rates of facts that are still answered correctly after deletion or unlearning."""

@@ -1,7 +1,8 @@
-"""Checks of an audit of forgetting: contaminated cells, and consistency of published rates.
+"""Checks of an audit of forgetting: contaminated cells, and consistency of rates with counts.
 
-If retrieval uses another database than the audited one, FULL accuracy is near zero, or deleting a
-fact changes nothing because it was never in the database: FULL equals DEL-ON.
+FULL is the state with the complete database; DEL-ON and DEL-OFF are those with the fact deleted and
+retrieval on or off. If retrieval uses another database than the audited one, FULL accuracy is near
+zero; or FULL equals DEL-ON, because a fact that was never in the database cannot be deleted.
 """
 
 import math
@@ -29,7 +30,7 @@ def contamination_flags(
     n: npt.ArrayLike,
     near_zero: float = 0.05,
 ) -> npt.NDArray[np.str_]:
-    """Flag cells in which FULL is near zero or equals DEL-ON.
+    """Flag cells in which FULL accuracy is near zero or equals DEL-ON accuracy.
 
     Args:
         full_correct: Number of facts correct under FULL in each cell, shape `(n_cells,)`.
@@ -46,7 +47,7 @@ def contamination_flags(
             `near_zero` is out of range.
 
     Notes:
-        A flag is a reason to inspect a cell, not a proof: a weak model can have a low FULL
+        A flag is a reason to inspect a cell, not a proof. A weak model can have a low FULL
         accuracy, and in a small cell the two counts may be equal by chance. To find facts with
         equal correctness before and after deletion use the labels, not the counts: see
         `paired_table(full, del_on).flip_rate`.
@@ -115,8 +116,8 @@ def contamination_by(
         ValueError: If the frame or `by` is empty, or `contamination_flags` rejects the counts.
 
     Notes:
-        All cells must be flagged so that a single weak prompt style is not sufficient; use the
-        counts of flagged cells for a stricter rule.
+        All cells must be flagged, so that a weak prompt style alone does not mark a database. For a
+        stricter rule use the counts of flagged cells.
 
     References:
         arXiv 2607.00605, table 5; see `contamination_flags`.
@@ -170,7 +171,7 @@ def _counts(values: npt.ArrayLike, name: str) -> Integers:
     return array.astype(np.int64)
 
 
-# Rates in full precision have the rounding errors of a division and of its printing.
+# Tolerance for rates in full precision: rounding errors of a division and of its printing.
 _FULL_PRECISION = 1e-9
 # With more candidates than this, more than one table is possible.
 _MAX_CANDIDATES = 10_000
@@ -179,7 +180,7 @@ _MAX_CANDIDATES = 10_000
 def recover_table(
     *, n: int, del_on: float, leakage: float, retrieval_mediated: float, decimals: int | None = None
 ) -> PairedTable:
-    """Recover a, b, c and d from the rates of an audit of forgetting.
+    """Return the paired table (a, b, c, d) from the rates of an audit of forgetting.
 
     b = n R, a = n p(DEL-ON) - b, c = n L - a, d = n - a - b - c, each an integer.
 
@@ -197,13 +198,13 @@ def recover_table(
 
     Raises:
         TypeError: If `n` or `decimals` is not an integer.
-        ValueError: If a rate is not in [0, 1]; if no integer count over `n` rounds to a rate, or
-            the counts would make a cell negative, so that the rates are not of the same facts; or
-            if several tables round to these rates, so that more decimals are needed.
+        ValueError: If a rate is not in [0, 1]; if no count divided by `n` rounds to a rate, or a
+            cell would be negative, so that the rates are not of the same facts; or if several
+            tables give these rates, so that more decimals are needed.
 
     Notes:
         Rates rounded half up, half down or half to even are accepted. With d decimals the table is
-        unique up to n = 10^d - 1. The rates must come from the same labels: exact match for one and
+        unique up to n = 10^d - 1. The rates must come from the same labels. Exact match for one and
         containment for another may also give integer counts, which are meaningless.
 
     References:
@@ -260,7 +261,8 @@ def decomposition_residual(
             omitted, the result is -c/n: L + R exceeds p(DEL-ON) by c/n.
 
     Returns:
-        The residual, in [-1, 1] for rates of the same facts; 0 up to rounding if all are correct.
+        The residual, in [-1, 1] for rates of the same facts; 0, up to rounding, if the four rates
+        are consistent.
 
     Raises:
         ValueError: If a rate is not in [0, 1].

@@ -1,4 +1,4 @@
-"""Facts that survive deletion, and the mechanism by which they do: L, R, I and A."""
+"""Rates of correct answers about deleted facts, by mechanism: L, R, I and A."""
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,16 @@ def leakage(del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise")
             `UnscoredWarning`.
 
     Returns:
-        L = mean [Y(DEL-OFF) = o], in [0, 1]; lower means that fewer facts are in the parameters.
+        L = mean [Y(DEL-OFF) = o], in [0, 1], where Y is the answer and o the object of the fact;
+        lower means that fewer facts are in the parameters.
 
     Raises:
         ValueError: If the input is not one-dimensional, a value is not a correctness label, or
             (under "raise") missing.
 
     Notes:
-        The accuracy with retrieval on is L + R - I, not L + R. NaN, with an
-        `UndefinedMetricWarning`, without a fact. For intervals and groups use `forgetting_by`.
+        The accuracy with retrieval on is L + R - I, not L + R. Without a fact the result is NaN,
+        with an `UndefinedMetricWarning`. For intervals and groups use `forgetting_by`.
 
     References:
         arXiv 2607.00605, section 3.
@@ -104,7 +105,7 @@ def artifact_rate(
     *,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return A, the proportion answered correctly without a gold-equivalent candidate.
+    """Return A, the proportion of deleted facts correct without a gold-equivalent candidate.
 
     Args:
         del_on: Correctness labels with the fact deleted and retrieval on, as in `leakage`.

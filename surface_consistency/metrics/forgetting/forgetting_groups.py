@@ -1,8 +1,9 @@
-"""The rates of an audit of forgetting, as functions of summed counts and for every group.
+"""The rates of an audit of forgetting: as functions of summed counts, and per group of a frame.
 
-Each rate maps an array with ten counts along the last axis to an array without that axis: a, b, c,
-d and the artifacts of all facts, then the same five for facts correct under FULL. So the same
-function applies to one table, to ten thousand resamples, and in `cluster_bootstrap`.
+Each rate maps an array with ten counts along the last axis to an array without that axis: a, b, c
+and d (facts correct under DEL-ON and DEL-OFF, only DEL-ON, only DEL-OFF, neither) and the artifacts
+of all facts, then the same five for facts correct under FULL. So the same function applies to one
+table, to many resamples, and in `cluster_bootstrap`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,12 +60,12 @@ FULL_RATES: Mapping[str, CountRatio] = MappingProxyType(
         "interference_given_full": _given_full(0, 0, 1, 0, 0),
     }
 )
-"""FULL accuracy and the rates given FULL, which need the third state."""
+"""FULL accuracy and the rates given correct under FULL, which need the third state."""
 
 FULL_TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType(
     {"artifact_rate_given_full": _given_full(0, 0, 0, 0, 1)}
 )
-"""A given FULL, which needs both."""
+"""A given correct under FULL, which needs traces and the third state."""
 
 
 _CELLS = ("both", "first_only", "second_only", "neither")
@@ -84,7 +85,7 @@ def forgetting_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute L, R, I and A of each group, with cluster-robust intervals and a test.
+    """Return L, R, I and A of each group, with cluster-robust intervals and a test.
 
     Args:
         frame: One row per deleted fact and prompt, with the columns named below.
@@ -92,7 +93,7 @@ def forgetting_by(
         del_on: Column of correctness labels with the fact deleted and retrieval on.
         del_off: Column of labels with the fact deleted and retrieval off.
         full: Column of labels with the complete database; None if it was not evaluated.
-        gold_retrieved: Column with True or False, whether a retained candidate was gold-equivalent;
+        gold_retrieved: Column with True if a retained candidate was gold-equivalent, else False;
             None without traces.
         cluster: Column of the clusters: the fact, because it occurs under several prompts; None
             makes each row a separate cluster.
@@ -107,10 +108,12 @@ def forgetting_by(
         `full`, see `contamination_flags`); n, n_clusters, few_clusters (fewer than 20),
         not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
         `<rate>_low`, `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy,
-        accuracy_difference (L minus p(DEL-ON), which is tested), and if available artifact_rate,
-        full_accuracy and the rates given FULL, with `<rate>_n` and `<rate>_n_clusters`, the numbers
-        of prompts correct under FULL and of their clusters; n_effective_clusters, as in
-        `paired_by`; statistic, p_value, test. Rates are fractions.
+        accuracy_difference (L minus p(DEL-ON), which is tested), and if available artifact_rate and
+        full_accuracy. With `full` it also has the rates given correct under FULL,
+        `<rate>_given_full` (survival_given_full is that of p(DEL-ON)), with `<rate>_given_full_n`
+        and `<rate>_given_full_n_clusters`, the numbers of prompts correct under FULL and of their
+        clusters; n_effective_clusters, as in `paired_by`; statistic, p_value, test. Rates are
+        fractions.
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame.
@@ -121,8 +124,8 @@ def forgetting_by(
     Notes:
         Undefined rates are NaN, and so are the bounds and the test of a group with too few
         clusters, as in `paired_by`; one `UndefinedMetricWarning` lists them all. If no fact leaks,
-        the interval of L is Wilson's with clusters as trials. Rows that repeat others are counted
-        in a `DataWarning`, as by `paired_by`.
+        the interval of L is Wilson's with clusters as trials. A `DataWarning` reports the number of
+        rows that repeat others, as in `paired_by`.
 
     References:
         arXiv 2607.00605, tables 5 and 6, figures 3, 4 and 7, appendix D.1.

@@ -1,7 +1,8 @@
-"""Test whether facts removed from the weights of a model are still answered, under any form.
+"""Tests of whether a model still answers questions, in any form, about facts that it unlearned.
 
 An unlearned or edited model is compared with a reference that never saw the facts, question by
-question: questions that the reference also answers correctly need no training on the facts.
+question. A question that the reference also answers correctly can be answered without training on
+the facts.
 """
 
 import math
@@ -38,9 +39,9 @@ UNLEARNING_RATES: Mapping[str, CountRatio] = MappingProxyType(
         "excess": CountRatio(numerator=(0, 1, -1, 0), denominator=_ALL),
     }
 )
-"""Rates of the paired table of an unlearned model (first) and its reference (second).
-
-survival = floor + leak - damage, always; excess = leak - damage = survival - floor.
+"""Rates of the paired table of an unlearned model (first) and its reference (second): survival and
+floor are their accuracies, leak and damage the proportions that only the first and only the second
+answers correctly. survival = floor + leak - damage; excess = leak - damage = survival - floor.
 """
 
 
@@ -55,7 +56,7 @@ def unlearning_by(
     margin: float = 0.05,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Compare an unlearned or edited model with a reference, in each group of questions.
+    """Return rates of an unlearned model and its reference, with tests of the difference.
 
     Args:
         frame: One row per question, with the columns named below.
@@ -72,24 +73,25 @@ def unlearning_by(
 
     Returns:
         One row per group, as in `paired_by`: counts (first is the unlearned model), each rate of
-        `UNLEARNING_RATES` with `_low` and `_high`, `p_value` (two-sided, of no excess, from the t
-        of the interval of excess), margin, and one-sided p-values from the same t. A small
-        `p_above` means that the excess is above the margin, a small `p_not_above` that it is below
-        the margin, a small `p_not_below` that no deficit is as large as the margin; `p_equivalent`
-        is the larger of the last two. At half of 1 minus the level of the intervals,
-        `least_margin` is the smallest margin for which p_equivalent is significant, the limit of
-        the interval of excess farther from 0; and `clusters_needed` is the number of clusters with
-        which p_equivalent or p_above would be significant, given the same excess and spread, at
-        least 4 (NaN if the deficit is at least the margin, so that no number is sufficient).
-        Values that cannot be inferred are NaN, with the reason in not_inferred.
+        `UNLEARNING_RATES` with `_low` and `_high`, `p_value` (two-sided, null hypothesis: no
+        excess; from the t of the interval of excess), margin, and one-sided p-values from the same
+        t. A small `p_above` shows that the excess is above the margin; a small `p_not_above`, that
+        it is below the margin; a small `p_not_below`, that the deficit is below the margin.
+        `p_equivalent` is the larger of the last two. Two columns assume one-sided tests at (1 -
+        confidence) / 2, with the confidence level of the intervals. `least_margin` is the smallest
+        margin for which p_equivalent is significant: the limit of the interval of excess that is
+        farther from 0. `clusters_needed` is the number of clusters, at least 4, with which
+        p_equivalent or p_above would be significant, given the same excess and spread; NaN if the
+        deficit is at least the margin, so that no number is sufficient. Values that cannot be
+        inferred are NaN, with the reason in not_inferred.
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame.
         ValueError: If the margin is not in (0, 1), and as `paired_by`.
 
     Notes:
-        Questions without a label of either model are excluded, with an `UnscoredWarning`. With
-        resampled intervals the tests are NaN, because they come from another inference.
+        Questions that lack a label of one of the models are excluded, with an `UnscoredWarning`.
+        With resampled intervals the tests are NaN, because they require the t statistic.
 
     References:
         arXiv 2607.00605, proposition C.1, with the reference in the place of DEL-OFF; D. J.
@@ -153,7 +155,8 @@ def _clusters_needed(inferred: ClusterT, n_clusters: int, margin: float, level: 
     value = float(inferred.value)
     if value <= -margin or value == margin:
         return math.nan
-    # The variance of a mean is inverse to the number of clusters, and t increases with its root.
+    # The variance of a mean is inversely proportional to the number of clusters, so t increases
+    # with the square root of that number.
     nulls = (margin,) if value > margin else (-margin, margin)
     least_t = min(abs(float(inferred.t(null))) for null in nulls)
     quantile = float(t_quantile(inferred.df, level))
@@ -173,16 +176,17 @@ def unlearning_verdict(
     excluded: Collection[str] = (),
     confidence: float = 0.95,
 ) -> dict[str, Any]:
-    """Conclude from all forms of a question jointly, with each one-sided test at 2.5 %.
+    """Return the conclusion from all forms of a question jointly, with one-sided tests at 2.5 %.
 
-    So a form is equivalent if its 95 % interval of excess is within the margin, and a single form
-    leaks if the interval is above it.
+    A form is equivalent if its 95 % interval of excess is within the margin. If there is only one
+    form, it leaks if the interval is above the margin.
 
     Args:
         table: One row per measured form, as from `unlearning_by` with `by="form"`.
         plain: The form that was unlearned, or that standard tests use.
         excluded: Forms that cannot show forgetting, because it is not established that the original
-            model answers the facts under them; the others are tested. An excess under them counts.
+            model answers the questions in them correctly. They are not tested for equivalence, but
+            an excess in them counts.
         confidence: Confidence level of the intervals of the table; each one-sided test is at half
             of 1 minus it.
 
@@ -191,24 +195,24 @@ def unlearning_verdict(
         in both directions, and no measured form has a significant excess; "equivalent" if every
         tested form is equivalent, but an excess is statistically significant; "hidden" if the plain
         form is tested and equivalent, and another form has an excess significantly above the
-        margin; "not forgotten" if the plain form has such an excess, or another form has and the
-        plain one is not equivalent; "not inferred" if nothing can be inferred for any form; else
-        "cannot tell".
-        tested: the forms that are not excluded; leaking: the forms with an excess above the margin,
-        after Holm's correction for all measured forms; above and below: the forms whose interval of
-        excess is above or below 0; not_inferred: the forms without an interval; unclear: the other
-        tested forms, with neither an excess above the margin nor equivalence; least_margin: the
-        margin above which every tested form would be equivalent; clusters_needed: the number of
-        clusters with which each unclear form would be decided, given the same excess and spread
-        between clusters. The last two are NaN if no form determines them, or one is not inferred.
+        margin; "not forgotten" if the plain form has such an excess, or another form has it and the
+        plain one is not equivalent; "not inferred" if no form has an interval; otherwise "cannot
+        tell". tested: the forms that are not excluded; leaking: the forms with an excess above the
+        margin, after Holm's correction for all measured forms; above and below: the forms whose
+        interval of excess is above or below 0; not_inferred: the forms without an interval;
+        unclear: the other tested forms, with neither an excess above the margin nor equivalence;
+        least_margin: the margin above which every tested form would be equivalent; clusters_needed:
+        the number of clusters with which every unclear form would have a conclusion, given the same
+        excess and spread between clusters. The last two are NaN if there is no such form, or one is
+        not inferred.
 
     Raises:
         ColumnNotFoundError: If a column of `unlearning_by` is missing.
 
     Notes:
-        Equivalence of all forms is an intersection of tests, which needs no correction. Forms with
-        a lower accuracy than the reference by more than the margin are unclear, and no number of
-        clusters makes them equivalent. A table without rows gives "cannot tell".
+        Equivalence of all forms is an intersection-union test, which needs no correction. Forms
+        with a lower accuracy than the reference by more than the margin are unclear, and no number
+        of clusters makes them equivalent. A table without rows gives "cannot tell".
 
     References:
         R. L. Berger, Technometrics 24, 1982 (intersection-union tests).

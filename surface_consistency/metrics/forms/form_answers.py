@@ -1,4 +1,4 @@
-"""Agreement of the answers to the forms of a fact, in addition to that of correctness labels."""
+"""Agreement of the answers (not only of their correctness labels) to the forms of a fact."""
 
 import math
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def form_answers_by(
     cluster: str | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Compute how often two forms of a fact have the same answer, observed and by chance.
+    """Return the probability that two forms of a fact have the same answer, observed and by chance.
 
     Args:
         frame: One row per fact and form, with the columns named below.
@@ -60,9 +60,9 @@ def form_answers_by(
     Notes:
         Two different incorrect answers have equal correctness labels, but are not the same answer.
         So with one accepted answer per fact, the agreement of labels is at least as high as
-        same_answer. A model that always gives the same word has a same_answer of 1 and no kappa.
-        Answers in different scripts or languages are never equal as text: compare candidates or
-        entities there. Published numbers that pool the pairs of forms, instead of averaging over
+        same_answer. For a model that always gives the same answer, same_answer is 1 and kappa is
+        NaN. Answers in different scripts or languages are never equal as text: compare candidates
+        or entities there. Published numbers that pool the pairs of forms, instead of averaging over
         facts, differ if facts have unequal numbers of forms.
 
     References:
@@ -144,7 +144,7 @@ def _group(
 
 
 def rank_agreement(first: Sequence[Sequence[object]], second: Sequence[Sequence[object]]) -> Floats:
-    """Compute RankC, the similarity of the rankings of candidates under two forms, per item.
+    """Return RankC, the similarity of the rankings of candidates under two forms, for each item.
 
     Args:
         first: The candidates of each item, ranked by the first form, most probable first.
@@ -159,9 +159,10 @@ def rank_agreement(first: Sequence[Sequence[object]], second: Sequence[Sequence[
 
     Notes:
         For N candidates the overlap of the first j is weighted by softmax(N, N - 1, ..., 1). The
-        first candidate has weight .63, so RankC mainly shows whether both rank the same one first.
-        Two random rankings have the expected value sum_j w_j j / N: 1 for one candidate, .63 for
-        two and .16 for ten. Compare items with unequal numbers of candidates relative to chance.
+        first candidate has weight .63, so RankC mainly depends on whether both forms rank the same
+        candidate first. Two random rankings have the expected value sum_j w_j j / N: 1 for one
+        candidate, .63 for two and .16 for ten. Compare items with unequal numbers of candidates
+        relative to chance.
 
     References:
         J. Qi, R. Fernández and A. Bisazza, EMNLP 2023, arXiv 2310.10378, equation 1.

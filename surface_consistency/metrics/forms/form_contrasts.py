@@ -1,4 +1,4 @@
-"""Compare two models, or any two groups, on the same facts in the same forms."""
+"""Comparison of two models, or of any two groups, on the same facts in the same forms."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ def form_contrasts(
     cluster: str | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Compare consistency, accuracy and all_correct between groups on their common forms.
+    """Return differences in consistency, accuracy and all_correct of groups, on their common forms.
 
     Args:
         frame: One row per group, fact and form, with the columns named below.
@@ -60,10 +60,9 @@ def form_contrasts(
     Returns:
         Three rows for every two groups: a, b, rate ("consistency", "accuracy" or "all_correct");
         n_items, the number of facts with two or more forms for which both groups have labels,
-        n_forms of these, n_clusters, not_inferred (why there is neither interval nor p-value; empty
-        if there is); value_a, value_b; difference, a minus b, with difference_low and
-        difference_high; p_value, from the same t, and p_value_holm, Holm's correction over all
-        rows.
+        n_forms of these, n_clusters, not_inferred (why interval and p-value are NaN; otherwise
+        empty); value_a, value_b; difference, a minus b, with difference_low and difference_high;
+        p_value, from the same t, and p_value_holm, Holm's correction over all rows.
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame.
@@ -117,7 +116,7 @@ def form_contrasts(
 def _compared(
     one: "pd.Series[Any]", other: "pd.Series[Any]", intervals: Intervals
 ) -> Iterator[dict[str, object]]:
-    """Compare two groups by each rate, on facts with two or more forms that both have."""
+    """Compare two groups by each rate, on facts with two or more forms that both groups have."""
     both = pd.concat({"a": one, "b": other}, axis=1, join="inner")
     sums = both.groupby(["fact", "cluster"], sort=False).agg({"a": "sum", "b": "sum"})
     n_forms = both.groupby(["fact", "cluster"], sort=False).size()

@@ -48,12 +48,13 @@ def forms_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute for each group the agreement of the forms of a fact.
+    """Return consistency, accuracy and related metrics of the forms of a fact, for each group.
 
-    Of the m forms of a fact let k be correct. The probability that two distinct forms agree is
-    (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency). all_correct,
-    all_incorrect and all_agree are the proportions of facts that are correct, incorrect, and
-    either, in all forms; accuracy is the mean over facts of the proportion of correct forms.
+    Let k of the m forms of a fact be correct. The consistency is the mean over facts of the
+    probability that two distinct forms agree, (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)).
+    all_correct and all_incorrect are the proportions of facts that are correct, or incorrect, in
+    all forms, and all_agree is their sum; accuracy is the mean over facts of the proportion of
+    correct forms.
     within_item_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)),
     in [0, 2], where p is the accuracy. intraclass_correlation, in [-1, 1], is ICC(1,1) of a one-way
     analysis of variance, in which facts with more forms have more weight.
@@ -66,14 +67,16 @@ def forms_by(
         score: Column of correctness labels: True or False, 1 or 0, None or NaN.
         cluster: Column of the clusters, such as the subject; None makes each fact a cluster.
         forms: Population to which intervals generalise. "fixed": other facts in the given forms.
-            "sample": other facts in other forms like these, if all facts share their forms, such as
-            languages or prompts. Templates of a relation are different forms in each relation;
-            then use the relation as `cluster`, which covers both.
-        of: Adds all_correct_of, the probability that this number of forms, drawn from those of a
-            fact, are all correct; it is comparable between sets of unequal size. At least 1.
-        repeat: Column of the number of a repeated answer to the same form, such as the run. Each
-            form then counts with the mean of its repeats: every metric is its expected value for
-            one repeat per form, drawn independently. Not possible with `forms="sample"` or `of`.
+            "sample": other facts in other forms of the same kind, if all facts have the same forms,
+            such as languages or prompts. If forms are templates of a relation, which differ between
+            relations, use the relation as `cluster` instead, which covers both.
+        of: A number of forms, at least 1; adds all_correct_of, the probability that so many forms,
+            drawn at random from those of a fact, are all correct. It is comparable between sets of
+            unequal size.
+        repeat: Column of the number of a repeated answer to the same form, such as the run. The
+            label of a form is then the mean of its repeats, and every metric is its expected value
+            for one repeat per form, drawn independently. Not possible with `forms="sample"` or
+            `of`.
         intervals: Options of the intervals; each group derives its own seed.
         missing: "drop" excludes forms without a label, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" raises an error.
@@ -95,21 +98,22 @@ def forms_by(
             missing, or an option is out of range.
 
     Notes:
-        P_C of Srikanth et al. also counts each form as agreeing with itself, so that few forms
-        increase it: with m forms of every fact it is 1 - (1 - consistency) (m - 1) / m. With two
+        P_C of Srikanth et al. also counts each form as agreeing with itself, so it is higher for
+        few forms. With m forms of every fact it is 1 - (1 - consistency) (m - 1) / m. With two
         forms per fact, consistency is that of the paired table. all_correct and all_agree decrease
         as forms are added, so compare them only between sets with equal numbers of forms. The order
         of the rows does not matter. within_item_share and intraclass_correlation are undefined if
-        all labels are correct or all incorrect, the latter also for a single fact. Undefined
-        metrics and the bounds of a group with a single cluster are NaN; one
-        `UndefinedMetricWarning` lists them all. A group in which no fact has two scored forms keeps
-        its row. The numbers of a group depend only on its rows, the seed and its labels.
-        With "sample" the squared half-widths of an interval are added to those of two others. One
-        is a t interval over forms (jackknife, degrees of freedom one less than forms, on the logit
-        scale). The other has the chi-square limits of the variance between forms, because metrics
-        of agreement are functions of it, and an estimate of 0 is not evidence of 0. With fewer than
-        four forms there is no interval. The interval of within_item_share ends at 1: forms drawn
-        from one source do not agree less than by chance.
+        all labels are equal, and intraclass_correlation also for a single fact. Undefined metrics
+        and the bounds of a group with a single cluster are NaN; one `UndefinedMetricWarning` lists
+        them all. A group in which no fact has two scored forms keeps its row. The numbers of a
+        group depend only on its rows, the seed and its labels. With "sample", the half-width of an
+        interval is the root of the sum of three squared half-widths: that of the interval with
+        "fixed"; that of a t interval over forms (jackknife, on the logit scale, degrees of freedom
+        one less than the number of forms); and that from chi-square limits of the variance between
+        forms. The last is needed because metrics of agreement are functions of this variance, and
+        an estimate of 0 is not evidence of 0. With fewer than four forms there is no interval. The
+        interval of within_item_share ends at 1, because forms from one population do not agree less
+        than by chance.
 
     References:
         Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
@@ -246,7 +250,7 @@ def _widen(
         if name == "accuracy":
             arms = spread
         elif name in ("consistency", "all_agree"):
-            # These also decrease as the accuracy of similar forms approaches one half.
+            # These metrics also decrease as the accuracy of similar forms approaches one half.
             of_accuracy = [disagreement * change for change in by_accuracy]
             arms = max(arms[0], of_accuracy[1]), max(arms[1], -of_accuracy[0])
         moved = sorted(-disagreement * change for change in changes)
@@ -320,7 +324,8 @@ class _Forms(NamedTuple):
             return 2.0 * total * (part + (1.0 - part) * within)
 
         estimate, df = disagreement(self.between), self.n_forms - 1
-        # Accuracies that vary less than single labels alone imply are not evidence of 0 either.
+        # Also if accuracies vary less than expected from single labels alone, this is not evidence
+        # of 0.
         observed = max(self.observed, self.noise)
         low, high = (
             disagreement(observed * df / float(chdtri(df, tail)) - self.noise) / estimate - 1.0

@@ -51,7 +51,7 @@ def form_spread_by(
     score: str = "correct",
     cluster: str | None = None,
 ) -> pd.DataFrame:
-    """Compare the accuracies of forms, on the facts with a correctness label in every form.
+    """Return the spread of accuracy between forms, on the facts with a label in every form.
 
     Args:
         frame: One row per fact and form, with the columns named below.
@@ -75,11 +75,11 @@ def form_spread_by(
 
     Notes:
         Even if forms have no effect, the spread increases with the number of forms and decreases
-        with the number of facts: compare it with its null value, for which the forms are permuted
-        within each cluster, jointly for all its facts. The totals of forms then have equal
-        variances and covariances, so the null spread is the expected range of as many normal
-        variables, and the test is Cochran's Q of cluster totals (`equality_test`). Neither detects
-        flips that cancel.
+        with the number of facts. Therefore compare it with spread_null, for which the forms are
+        permuted within each cluster, in the same way for all its facts. The totals of forms then
+        have equal variances and covariances. So the null spread is the expected range of as many
+        normal variables, and the test is Cochran's Q of cluster totals (`equality_test`). Neither
+        detects flips in opposite directions that cancel.
 
     References:
         W. G. Cochran, Biometrika 37, 1950; M. Sclar et al., arXiv 2310.11324 (spread); L. H. C.
@@ -109,7 +109,7 @@ def correct_counts_by(
     form: str = "form",
     score: str = "correct",
 ) -> pd.DataFrame:
-    """Count the facts by the number of forms in which they are correct.
+    """Return the number of facts per number of forms in which they are correct.
 
     Args:
         frame: As for `form_spread_by`.
@@ -130,7 +130,8 @@ def correct_counts_by(
 
     Notes:
         For independent forms with different accuracies the number of correct forms has the
-        Poisson-binomial distribution. A group without a fact with labels in every form has no row.
+        Poisson-binomial distribution. A group in which no fact has a label in every form has no
+        row.
 
     References:
         Y. H. Wang, Statistica Sinica 3, 1993 (Poisson-binomial distribution).

@@ -1,4 +1,4 @@
-"""Agreement of the forms of a fact, and the effect of the form, as statistics of sums."""
+"""Agreement of the forms of a fact, and the effect of the form, as functions of sums over facts."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _FACTS, _FORMS, _RIGHT, _SHARE, _RIGHT_SQUARED_PER_FORM, _FORMS_SQUARED = range(
 
 
 class RepeatSums(NamedTuple):
-    """Contributions of repeats of the same form to the sums of a fact; p is the mean of a form."""
+    """Sums over the forms of a fact with repeats; p is the mean of the repeats of a form."""
 
     squares: Floats
     """Sum of p^2 over forms."""

@@ -22,7 +22,7 @@ def repeats_by(
     cluster: str | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Measure for each group how often repeated answers to a prompt differ and are all correct.
+    """Return the test-retest flip rate and pass^k of repeated answers to a prompt, for each group.
 
     Args:
         frame: One row per answer.
@@ -39,8 +39,8 @@ def repeats_by(
         are excluded.
 
     Raises:
-        ColumnNotFoundError: As `forms_by`.
-        ValueError: As `forms_by`.
+        ColumnNotFoundError: As for `forms_by`.
+        ValueError: As for `forms_by`.
 
     Notes:
         The flip rate is the probability that two repeats of a prompt, drawn without replacement,

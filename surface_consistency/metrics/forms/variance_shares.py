@@ -1,10 +1,10 @@
 """Variance components of correctness labels: item, form, their interaction, and sampling.
 
 A label is modelled as the sum of an effect of its item, one of its form, their interaction, and
-variation between samples of the same prompt (generalizability theory with two crossed facets). Each
-second moment is a mean over pairs of rows: in one cell, of one item under two forms, of two items
-under one form, of two items under two forms. The estimates are unbiased if cells are missing at
-random, and without missing cells they equal those of the analysis of variance.
+variation between samples of the same prompt (generalizability theory with two crossed facets).
+Second moments are means over four kinds of pairs of rows: of the same item and form, of the same
+item only, of the same form only, and of different items and forms. The estimates are unbiased if
+cells are missing at random, and without missing cells they equal those of the analysis of variance.
 """
 
 import math
@@ -45,7 +45,7 @@ def variance_shares_by(
     forms: FormChoice = "fixed",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Divide the variance of labels or scores among item, form, their interaction and sampling.
+    """Return the proportions of variance of item, form, their interaction and sampling, per group.
 
     Args:
         frame: One row per item, form and sample, with the columns named below; samples of one
@@ -55,9 +55,9 @@ def variance_shares_by(
         form: Column of the form.
         score: Column of correctness labels (1 or 0) or of scores on any scale; NaN if missing.
         cluster: Column of the clusters; None makes each item, or value of `templates`, a cluster.
-        templates: Column whose values have separate forms, such as the relation if forms are its
-            templates: the same label then means a different form for each value. Pass the item
-            column if every item has its own wordings.
+        templates: Column such as the relation, if forms are templates of a relation. The same label
+            of a form then means a different form in each of its values. Pass the item column if
+            every item has its own wordings.
         forms: "fixed" or "sample", as in `forms_by`.
         intervals: Confidence level of the intervals.
 
@@ -65,9 +65,9 @@ def variance_shares_by(
         One row per group: the columns `by`; n (rows), n_items, n_forms, n_samples (maximum per
         cell), n_clusters, n_missing, not_inferred; total, half the expected squared difference of
         two rows of different items and forms; and `<part>_share`, `_low`, `_high` for item, form,
-        item_by_form and sampling, which add up to 1. An unbiased estimate can be below 0; read it
-        as 0. Without repeated samples sampling_share is NaN and item_by_form_share includes it.
-        If every item has its own forms, form_share is NaN and item_by_form_share includes it.
+        item_by_form and sampling, which add up to 1. An unbiased estimate can be below 0; treat it
+        as 0. Without repeated samples sampling_share is NaN and item_by_form_share includes it. If
+        every item has its own forms, form_share is NaN and item_by_form_share includes it.
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame.
@@ -120,7 +120,7 @@ def variance_shares_by(
 
 
 def _facets(items: Integers, forms: Integers, block: Integers) -> dict[str, Integers]:
-    """Number the properties that pairs of rows can share, from one cell to none."""
+    """Number the combinations of properties that pairs of rows can have in common."""
     wordings = _joint(block, forms)
     return {
         "row": np.arange(items.size),

@@ -1,1 +1,1 @@
-"""Relation of accuracy to frequency in a corpus."""
+"""Correlation of accuracy with frequency in a corpus."""

@@ -65,7 +65,7 @@ def frequency_curves(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Bin accuracy by entity and by surface frequency, on the rows of `frequency_analysis`.
+    """Return mean accuracy in bins of frequency, on the rows that `frequency_analysis` uses.
 
     Args:
         frame: One row per surface instance, with the columns named below.
@@ -96,10 +96,10 @@ def frequency_curves(
 
     Notes:
         A row of average rank r is in bin floor(n_bins (r - 1/2) / n), so that equal frequencies are
-        in the same bin whatever the order of the rows. With many ties bins are uneven, and empty
-        bins are omitted. Rows with a zero frequency are excluded from both curves. A subset without
-        rows has no bins, and if no subset has any the result is empty. Bounds are NaN in a bin with
-        one cluster.
+        in the same bin, for any order of the rows. With many ties bins are uneven, and empty bins
+        are omitted. Rows with a zero frequency are excluded from both curves. A subset without rows
+        has no bins. If no subset has rows, the result is empty. Bounds are NaN in a bin with one
+        cluster.
 
     References:
         Figure 3 of arXiv 2604.21882.

@@ -59,7 +59,7 @@ def _stacked(within: _inputs.Floats, across: _inputs.Floats) -> _inputs.Floats:
 def _independent(
     estimates: _inputs.Floats, among: float, n: int, method: CorrelationMethod, confidence: float
 ) -> Iterator[tuple[float, float, float, float]]:
-    """Yield bounds, p-value and the p-value of the paper for each statistic, independent rows.
+    """Yield bounds, p-value and the p-value of the paper for each statistic, for independent rows.
 
     `among` is the correlation of the two frequencies.
     """
@@ -102,7 +102,7 @@ def frequency_analysis(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Correlate accuracy with log entity and log surface frequency, also given each other.
+    """Return correlations of accuracy with log entity and log surface frequency, plain and partial.
 
     Each subset gives five statistics per model: "entity" and "surface", the correlations of
     accuracy with each log frequency; "entity_given_surface" and "surface_given_entity", the partial
@@ -119,9 +119,9 @@ def frequency_analysis(
         others_frequency: Column of the number of mentions under any other surface, the difference
             of the two. Adds "others", "others_given_surface", "surface_given_others" and
             "others_minus_surface", on the rows where it is not zero; None omits them.
-        controls: Columns of further frequencies, such as that of subject and object together, which
-            every partial correlation also controls for. For each of them, adds its name, its
-            correlation with accuracy, and "NAME_given_frequencies", given all others.
+        controls: Columns of further frequencies, such as that of subject and object together. Every
+            partial correlation also controls for them. Each adds two statistics: its correlation
+            with accuracy, under its name, and "NAME_given_frequencies", given all others.
         is_canonical: Column with True for canonical surfaces and False for redirects.
         by: Columns of the groups, such as the model of a long frame.
         cluster: Column of the clusters, the fact or the subject; None assumes independent rows.
@@ -130,9 +130,9 @@ def frequency_analysis(
             logarithm of 1 + frequency, which keeps them.
         high_frequency_above: Threshold; rows of "redirect_high_frequency" have a surface frequency
             above it.
-        intervals: Options of intervals and p-values, with `cluster`: "auto" is the jackknife t over
-            clusters, for correlations on the scale of Fisher's z, and "percentile" resamples each
-            subset.
+        intervals: Options of intervals and p-values if there is a `cluster`: "auto" is the
+            jackknife t over clusters (for correlations, on the scale of Fisher's z), and
+            "percentile" resamples each subset.
         missing: "drop" excludes rows without a frequency or, for that model, an accuracy, with a
             count in `n_missing` and an `UnscoredWarning`; "raise" raises an error.
 
@@ -157,15 +157,16 @@ def frequency_analysis(
         Positive estimates mean that more frequent instances are more accurate. Rows with a zero
         frequency have no logarithm and are excluded, as in the paper. n + n_zero + n_below +
         n_missing is the size of the subset; under "log1p" n includes the n_zero rows. `p_value` is
-        below 1 minus the level exactly if the interval excludes 0. With `cluster` both come from
-        the jackknife t over clusters, or under "percentile" from resamples; without, from
-        `correlation_interval`, and Zou's interval for the difference. `p_value_independent` assumes
-        independent rows whatever the clusters, as the paper does: from t, and Steiger's test for
-        the difference. Ranks are recomputed for each of at most 1,000 blocks of omitted clusters.
-        Estimates are NaN, listed in one `UndefinedMetricWarning`, if an accuracy or a frequency is
-        constant, the frequencies are collinear, or there are fewer than 3 rows, and for partial
-        correlations one more per control; bounds also if there is one cluster. The numbers of a
-        group depend only on its rows, the seed and its labels.
+        below 1 minus the confidence level exactly if the interval excludes 0. With `cluster` both
+        come from the jackknife t over clusters, or under "percentile" from resamples. Without
+        `cluster` they come from `correlation_interval`, and from Zou's interval for the difference.
+        `p_value_independent` always assumes independent rows, as the paper does; it comes from t,
+        and from Steiger's test for the difference. Ranks are recomputed for each of at most 1,000
+        blocks of omitted clusters. Estimates are NaN, with one `UndefinedMetricWarning` that lists
+        them, if an accuracy or a frequency is constant, the frequencies are collinear, or there are
+        fewer than 3 rows (for partial correlations, one more per control). Bounds are also NaN if
+        there is only one cluster. The numbers of a group depend only on its rows, the seed and its
+        labels.
 
     References:
         Sections 4.1 to 4.3 and appendices B.3 and B.4 of arXiv 2604.21882 (tables 2, 5 and 6).

@@ -44,7 +44,7 @@ def surface_accuracy(
     keep: Sequence[str] = (),
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Average the correctness labels of each surface instance over its question realizations.
+    """Return the mean correctness label of each surface instance over its question realizations.
 
     Args:
         frame: One row per question realization, with the columns named below.
@@ -69,8 +69,8 @@ def surface_accuracy(
             within an instance.
 
     Notes:
-        With two templates the accuracy is 0, 0.5 or 1. An instance with a label under only one
-        template has another scale than the rest, so it is excluded.
+        With two templates the accuracy is 0, 0.5 or 1. The accuracy of an instance with a label
+        under only one template has another scale, so the instance is excluded.
 
     References:
         Section 4.2 of arXiv 2604.21882.
@@ -146,7 +146,7 @@ FirstFrequency = Literal["entity", "others"]
 """Frequency compared with that of the surface: all mentions, or those under other surfaces."""
 
 FrequencyTransform = Literal["log", "log1p"]
-"""Logarithm of the frequency, undefined for zeros, or of 1 + frequency."""
+"""Transform of frequencies: logarithm, undefined for zeros, or logarithm of 1 + frequency."""
 
 SUBSETS = ("overall", "canonical", "redirect", "redirect_high_frequency")
 """The subsets of a frequency analysis, in the order of its result."""

@@ -12,7 +12,7 @@ from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.uncertainty import intervals
 
-# Log odds of 15 are a probability of 1 - 3e-7, which only separated data reach.
+# Log odds of 15 are a probability of 1 - 3e-7, which occurs only if scores separate the labels.
 _SEPARATED_LOG_ODDS = 15.0
 
 
@@ -24,7 +24,7 @@ def correctness_regression(
     clusters: Iterable[Hashable] | None = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Regress correctness on scores: change in log odds of a correct answer per unit of a score.
+    """Return the change in log odds of correctness per unit of each score, by logistic regression.
 
     Args:
         scores: Scores of each instance, shape `(n_instances, n_scores)` or `(n_instances,)`, not
@@ -97,7 +97,7 @@ def correctness_regression(
 def _fit(
     correct: _inputs.Floats, design: _inputs.Floats, owners: _inputs.Integers, sizes: _inputs.Floats
 ) -> _inputs.Floats | str:
-    """Return coefficients and standard errors, shape `(2, n_terms)`, or the reason for none."""
+    """Return coefficients and standard errors, shape `(2, n_terms)`, or why there are none."""
     n_terms = design.shape[1]
     if sizes.size <= n_terms:
         return f"{sizes.size} clusters for {n_terms} terms"

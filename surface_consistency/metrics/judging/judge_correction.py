@@ -37,11 +37,12 @@ def corrected_alignment(
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> dict[str, object]:
-    """Estimate F_S, F_L and alignment corrected for the errors of the LLM judge.
+    """Return F_S, F_L and alignment, corrected for the errors of the LLM judge.
 
-    The four observed proportions (both correct, short only, long only, neither) are the true ones
-    multiplied by the error matrix of the LLM judge on short and on long answers. This matrix is
-    inverted, which is Rogan and Gladen's correction for both sides of the table simultaneously.
+    The four observed proportions (both correct, short only, long only, neither) are the true
+    proportions multiplied by the matrix of error probabilities of the LLM judge. The inverse of
+    this matrix gives the true proportions. This is Rogan and Gladen's correction, applied to short
+    and long answers simultaneously.
 
     Args:
         short: Correctness labels of the short answers, shape `(n_topics, n_slots)`, with
@@ -51,14 +52,14 @@ def corrected_alignment(
         short_error: Error counts of the LLM judge on short answers, from `judge_agreement` with
             human labels.
         long_error: Error counts of the LLM judge on long answers.
-        error_correlation: Correlation, given the truth, of its errors on the short and on the long
-            answer to one sub-question: 0 assumes independence, and errors on the same facts in
-            both give a positive correlation. It affects only the alignment. Run with several values
-            for a sensitivity analysis.
+        error_correlation: Correlation of the judge's errors on the short and on the long answer to
+            one sub-question, given the true labels. 0 assumes independence; errors on the same
+            facts in both give a positive correlation. It affects only the alignment. Use several
+            values for a sensitivity analysis.
         missing: "raise" raises an error if a label is missing; "drop" excludes such pairs, with an
             `UnscoredWarning`.
-        intervals: Options of the intervals. "auto" combines t limits over topics, with the error
-            rates fixed, with the spread of draws of these rates. "percentile" resamples both
+        intervals: Options of the intervals. "auto" combines t limits over topics, given the error
+            rates, with limits from draws of the error rates. "percentile" resamples both
             simultaneously. `resamples` is the number of draws.
 
     Returns:
@@ -75,13 +76,13 @@ def corrected_alignment(
     Notes:
         With `error_correlation=0` the LLM judge is assumed to make errors on the short and the long
         answer independently, given the truth. If it makes errors on the same facts in both, labels
-        agree more often than this corrects for, and the alignment is too high. Separate labels of
-        short and long answers do not determine the correlation: label both answers to the same
-        questions to estimate it. The error rates must come from answers like those that are scored.
-        If the inverse has a cell below 0, the most likely table without a negative cell is used
-        (`is_cut`), by expectation maximisation, also in resamples. Without errors nothing changes.
-        One topic gives NaN bounds; an LLM judge that is not better than chance makes all results
-        NaN; each with an `UndefinedMetricWarning`.
+        agree more often than is corrected, and the alignment is too high. Separate labels of short
+        and long answers do not determine the correlation: label both answers to the same questions
+        to estimate it. The error rates must come from answers like those that are scored. If the
+        inverse has a cell below 0, the most likely table without a negative cell is used
+        (`is_cut`), by expectation maximisation, also in resamples. If the judge makes no errors,
+        the correction has no effect. With one topic bounds are NaN, and if the LLM judge is not
+        better than chance, all results are NaN; each with an `UndefinedMetricWarning`.
 
     References:
         W. J. Rogan and B. Gladen, American Journal of Epidemiology 107, 1978; SLAQ, arXiv
@@ -144,7 +145,7 @@ _RANGES = np.array([[0.0, 0.0, -1.0, 0.0, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
 def _topic_bounds(
     cells: Floats, errors: Floats, short: JudgeError, long: JudgeError, confidence: float
 ) -> Floats:
-    """Return the limits of the scores over topics with fixed error rates, shape `(2, 5)`.
+    """Return the limits of the scores over topics, given the error rates, shape `(2, 5)`.
 
     All are shifted weighted means of the cells: corrected accuracies are linear in proportions.
     """
@@ -210,9 +211,9 @@ def _point(error: JudgeError) -> tuple[Floats, Floats]:
 
 
 def _true_cells(observed: Floats, errors: Floats) -> tuple[Floats, Flags]:
-    """Invert the errors, `(..., 4, 4)` from true to observed cells; NaN if they are not invertible.
+    """Return the true cells from observed ones, by error matrices `(..., 4, 4)`; NaN if singular.
 
-    Rows with a negative cell get the most likely table instead; the second array marks them.
+    The result for rows with a negative cell is the most likely table; the second array marks them.
     """
     rows = np.full(observed.shape, np.nan)
     usable = np.broadcast_to(np.isfinite(errors).all(axis=(1, 2)), len(observed))

@@ -101,7 +101,7 @@ def judge_agreement(
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> dict[str, object]:
-    """Compare the labels of an LLM judge with human labels of the same answers.
+    """Return the agreement of an LLM judge with human labels of the same answers.
 
     Args:
         human: Human labels, shape `(n_answers,)`: True or False, 1 or 0; None or NaN if missing.
@@ -123,10 +123,10 @@ def judge_agreement(
             "raise", or no answer has both labels.
 
     Notes:
-        Without a correct (incorrect) answer, sensitivity (specificity) is NaN; kappa is NaN if the
-        labels do not vary; each with an `UndefinedMetricWarning`. Answers are assumed to be
-        independent, so label a random sample. Swapping correct and incorrect swaps sensitivity and
-        specificity.
+        Without a correct answer, sensitivity is NaN; without an incorrect one, specificity; and
+        kappa if the labels do not vary; each with an `UndefinedMetricWarning`. Answers are assumed
+        to be independent, so label a random sample. Swapping correct and incorrect swaps
+        sensitivity and specificity.
 
     References:
         SLAQ, arXiv 2510.11218, appendix A.2 (accuracy of its judge: 92 % short, 94 % long);

@@ -1,4 +1,4 @@
-"""The linking probe of every group of a tidy frame."""
+"""The linking probe, for every group of a tidy frame."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -62,11 +62,12 @@ LINKING_RATES: Mapping[str, Callable[[npt.ArrayLike], npt.NDArray[np.float64]]] 
 )
 """Every rate of the linking probe by name, as a fraction in [0, 1].
 
-raw_accuracy is the proportion of examples answered correctly; positive_accuracy that of true pairs
-affirmed; negative_accuracy that of false pairs denied, both kinds as one class; balanced_accuracy
-the mean of these two, 0.5 by chance; yes_rate the proportion answered yes, which affects raw
-accuracy: with w negatives per positive it is (positive + w negative accuracy) / (1 + w). Each maps
-counts along the last axis: positives correct and incorrect, then negatives correct and incorrect.
+raw_accuracy is the proportion of examples answered correctly. positive_accuracy is the proportion
+of true pairs answered yes, and negative_accuracy that of false pairs (of both kinds) answered no.
+balanced_accuracy is the mean of these two, 0.5 by chance. yes_rate is the proportion answered yes,
+which affects raw_accuracy: with w negatives per positive, raw_accuracy is (positive_accuracy + w
+negative_accuracy) / (1 + w). Each rate maps counts along the last axis: positives correct and
+incorrect, then negatives correct and incorrect.
 """
 
 
@@ -87,7 +88,7 @@ def linking_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute raw and balanced accuracy of each group of linking examples, with intervals.
+    """Return raw and balanced accuracy of each group of linking examples, with intervals.
 
     Args:
         frame: One row per example, with the columns named below.

@@ -1,8 +1,9 @@
-"""Differences of a rate between groups of pairs, within shared clusters.
+"""Differences of a rate between groups of pairs, with clusters that the groups share.
 
 Overlapping confidence intervals do not show whether a difference is significant, because groups
-that share facts have correlated results. A contrast estimates the difference of two rates within
-the same clusters, and tests whether it is 0 and, with a margin, whether the rates are equivalent.
+with common facts have correlated results. A contrast estimates the difference of two rates over the
+same clusters. It tests whether the difference is 0 and, with a margin, whether the rates are
+equivalent.
 """
 
 import itertools
@@ -32,13 +33,13 @@ def contrast(
     margin: float | None = None,
     confidence: float = 0.95,
 ) -> dict[str, object]:
-    """Compare a rate between two groups of pairs that are counted over the same clusters.
+    """Return the difference of a rate between two groups of pairs, over the same clusters.
 
     The difference of two proportions has a t interval over clusters with a variance term for few
     events, which is pooled over both groups if one has few events. A statistic that is not a
     proportion, such as kappa, has a jackknife t interval. The p-value comes from the same t. The
-    p-value of equivalence is the larger of those of the two one-sided tests at the margin and its
-    opposite.
+    p-value of equivalence is the larger one of the two one-sided tests, at the margin and at minus
+    the margin.
 
     Args:
         counts_a: Counts of the first group by cluster, shape `(n_clusters, 4)`, columns both, first
@@ -60,11 +61,11 @@ def contrast(
 
     Notes:
         A cluster with pairs of both groups counts in both, so that shared variation cancels; a pair
-        may be in both groups. A few clusters without a flip are not evidence that there are none:
-        if neither group flips, the interval still has a width. The result is NaN, with an
-        `UndefinedMetricWarning`, for an undefined rate, and for a group with fewer than four
-        clusters or an effective number below four; and for the jackknife if omitting clusters does
-        not change the difference. Swapping the groups changes the sign.
+        may be in both groups. If neither group has a flip, the interval still has a width, because
+        a few clusters without a flip are not evidence that there are no flips. The result is NaN,
+        with an `UndefinedMetricWarning`, if a rate is undefined, or a group has fewer than four
+        clusters or an effective number below four. With the jackknife it is also NaN if omitting
+        clusters does not change the difference. Swapping the groups changes the sign.
 
     References:
         B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E.
@@ -229,7 +230,7 @@ def contrasts_by(
     confidence: float = 0.95,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compare every two groups of a column, such as two types of redirects or two models.
+    """Return differences of a rate between every two groups, such as types of redirects or models.
 
     Args:
         frame: One row per pair (and model), with the columns named below.
@@ -243,11 +244,11 @@ def contrasts_by(
         second: Column of correctness labels under the second condition.
         cluster: Column of dependent rows, such as the fact, also across groups; None makes each row
             a separate cluster.
-        pair: Column of pair ids. Only pairs with labels in both groups are used, as for two models
-            on the same questions, and the interval is based on how each pair changes from one
-            group to the other. A third model with few answers does not change the rows of other
-            models. None uses all pairs of each group, and reports rows that repeat others in a
-            `DataWarning`, as `paired_by` does.
+        pair: Column of pair ids. Only pairs with labels in both groups are then used, as for two
+            models on the same questions, and the interval is based on the change of each pair from
+            one group to the other. A third model with few answers does not affect the rows of other
+            models. None uses all pairs of each group; a `DataWarning` reports rows that repeat
+            others, as in `paired_by`.
         margin: As for `contrast`.
         confidence: Nominal coverage of the intervals, in (0, 1).
         missing: "drop" excludes pairs without a label, with an `UnscoredWarning`; "raise" raises an
@@ -260,7 +261,7 @@ def contrasts_by(
         n_a, n_b, n_clusters, few_clusters (fewer than 20) and not_inferred (why interval and
         p-values are NaN; else empty). Groups are sorted by label, as in `paired_by`. With `pair`,
         two groups without a common pair have no row; an `UndefinedMetricWarning` reports their
-        number. Other groups and their order do not change a row, except for Holm's correction.
+        number. Other groups and their order do not affect a row, except for Holm's correction.
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
@@ -353,7 +354,7 @@ def _nested(
 
 
 def _couples(groups: Mapping[object, object], reference: object) -> list[tuple[object, object]]:
-    """Return the couples of groups to compare."""
+    """Return the pairs of groups to compare."""
     if reference is None:
         return list(itertools.combinations(groups, 2))
     if reference not in groups:
@@ -370,7 +371,7 @@ _Couples: TypeAlias = Sequence[tuple[object, object]]
 def _by_cluster(
     groups: _Rows, couples: _Couples, cells: _inputs.Codes, clusters: _inputs.Integers
 ) -> Iterator[_Counts]:
-    """Yield the counts of each couple of groups over the same clusters."""
+    """Yield the counts of each two compared groups over the same clusters."""
     distinct = np.unique(np.concatenate([clusters[rows] for rows in groups.values()]))
     counts = {}
     for name, rows in groups.items():
@@ -388,7 +389,7 @@ def _by_pair(
     clusters: _inputs.Integers,
     ids: _inputs.Integers,
 ) -> Iterator[_Counts]:
-    """Yield the counts of the pairs that both groups of a couple have, by their two cells."""
+    """Yield the counts of the pairs that both compared groups have, by their two cells."""
     pairs = np.unique(np.concatenate([ids[rows] for rows in groups.values()]))
     cell_of, cluster_of = {}, np.full(pairs.size, -1, dtype=np.int64)
     for name, rows in groups.items():

@@ -29,10 +29,10 @@ def cohen_kappa(table: PairedTable) -> float:
         TypeError: If `table` is not a `PairedTable`.
 
     Notes:
-        NaN, with an `UndefinedMetricWarning`, if all labels are correct, all are incorrect, or
-        there is no pair. Swapping the conditions, or correct and incorrect, changes nothing. Kappa
-        depends on the accuracies, so report it with them. For an interval pass `kappa_of_counts`
-        to `cluster_bootstrap`.
+        Kappa is NaN, with an `UndefinedMetricWarning`, if all labels are equal or there is no pair.
+        Swapping the conditions, or correct and incorrect, does not change it. Kappa depends on the
+        accuracies, so report it with them. For an interval pass `kappa_of_counts` to
+        `cluster_bootstrap`.
 
     References:
         J. Cohen, Educational and Psychological Measurement 20, 1960.
@@ -72,9 +72,9 @@ def kappa_of_counts(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
         ValueError: If the last axis does not have length four.
 
     Notes:
-        Does not warn, so that it can be applied to thousands of resamples at once. With p_d the
-        proportion of unequal labels, kappa is 1 - p_d / (1 - p_e). Its interval is kappa at
-        Wilson's limits of p_d, with the accuracies fixed.
+        There is no warning, so that the function can be applied to thousands of resamples at once.
+        With p_d the proportion of unequal labels, kappa is 1 - p_d / (1 - p_e). Its interval is
+        kappa at Wilson's limits of p_d, with the accuracies fixed.
 
     References:
         J. Cohen, Educational and Psychological Measurement 20, 1960.
@@ -103,7 +103,7 @@ DISCORDANT_ODDS = CountRatio(numerator=(0, 1, 0, 0), denominator=(0, 0, 1, 0), i
 def discordant_odds_ratio(
     table: PairedTable, *, confidence: float = 0.95
 ) -> tuple[float, float, float]:
-    """Estimate the odds that a flip is from correct to incorrect rather than the reverse.
+    """Return the odds of flips from correct to incorrect against flips from incorrect to correct.
 
     The estimate is b / c, the conditional maximum likelihood estimate for matched pairs. The bounds
     are p / (1 - p) at Clopper and Pearson's bounds p of the proportion b / (b + c), whose coverage
@@ -121,11 +121,11 @@ def discordant_odds_ratio(
         ValueError: If `confidence` is not in (0, 1).
 
     Notes:
-        c = 0 gives infinity and b = 0 gives 0, each with one finite bound above 0. Without a
-        discordant pair all three are NaN, with an `UndefinedMetricWarning`. Swapping the conditions
-        gives the reciprocal. The interval excludes 1 exactly when the exact McNemar test is
-        significant. Pairs are assumed to be independent: if they share a fact, pass
-        `DISCORDANT_ODDS` to `cluster_bootstrap`.
+        The odds ratio is infinite if c = 0 and 0 if b = 0; one of the bounds is then finite and
+        above 0. Without a discordant pair all three values are NaN, with an
+        `UndefinedMetricWarning`. Swapping the conditions gives the reciprocal. The interval
+        excludes 1 exactly if the exact McNemar test is significant. Pairs are assumed to be
+        independent: if pairs share a fact, pass `DISCORDANT_ODDS` to `cluster_bootstrap`.
 
     References:
         F. D. K. Liddell, Journal of Epidemiology and Community Health 37, 1983.

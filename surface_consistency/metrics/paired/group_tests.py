@@ -40,9 +40,9 @@ def group_difference_by(
     cluster: str | None = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Compare the mean of the rows in a group with the mean of the other rows.
+    """Return the mean of the rows in a group minus the mean of the other rows, with its interval.
 
-    The difference has a t interval over clusters, and the p-value is of the same t.
+    The difference has a t interval over clusters, and the p-value comes from the same t.
 
     Args:
         frame: One row per unit, such as a pair of answers, with the columns named below.
@@ -50,8 +50,8 @@ def group_difference_by(
         group: Column that is True or 1 for rows in the group, such as aligned facts, and False or 0
             for the others.
         by: Columns of the groups; an empty tuple gives one row.
-        strata: Column within whose values rows are compared, such as the model, so that differences
-            in level between strata do not matter; None compares all rows.
+        strata: Column such as the model: rows are compared only with rows of the same value, so
+            that differences in level between strata do not matter. None compares all rows.
         cluster: Column of dependent rows, such as the topic; None makes each row a separate
             cluster.
         confidence: Nominal coverage of the interval, in (0, 1).
@@ -61,7 +61,7 @@ def group_difference_by(
         difference (group_mean - other_mean, or with strata the mean of the differences within
         them), difference_low and difference_high, relative_difference (the difference divided by
         the absolute other_mean), p_value (two-sided), n_group, n_other, n_clusters and not_inferred
-        (why interval and p-value are NaN; empty if they are not).
+        (why interval and p-value are NaN; otherwise empty).
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.
@@ -71,13 +71,14 @@ def group_difference_by(
 
     Notes:
         With strata the difference is the mean of the differences within the strata that contain
-        both kinds of rows, each weighted by n_group n_other / n of its stratum: the coefficient of
-        the group in a least-squares regression with one intercept per stratum. Its interval treats
-        these weights as fixed. Interval and p-value are NaN if the effective number of clusters of
-        the group or of the other rows is below four, and if the values differ only between the
-        groups, so that their spread is unknown. An other_mean of 0 gives a relative_difference of
-        NaN. The order of the rows does not matter. Swapping the groups changes the sign of the
-        difference. The paper gives p < 0.001 without the name of a test.
+        both kinds of rows, each weighted by n_group n_other / n of its stratum. This is the
+        coefficient of the group in a least-squares regression with one intercept per stratum. Its
+        interval treats these weights as fixed. Interval and p-value are NaN if the effective number
+        of clusters of the group or of the other rows is below four, and if the values differ only
+        between the groups, so that their spread is unknown. An other_mean of 0 gives a
+        relative_difference of NaN. The order of the rows does not matter. Swapping the groups
+        changes the sign of the difference. The paper reports p < 0.001 without the name of the
+        test.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 5 and figure 4.

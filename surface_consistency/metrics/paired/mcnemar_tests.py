@@ -17,7 +17,7 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, pa
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 
 McNemarMethod = Literal["auto", "exact", "corrected", "uncorrected", "mid-p"]
-"""Form of the test; "auto" chooses between "exact" and "corrected"."""
+"""Form of McNemar's test; "auto" chooses between "exact" and "corrected"."""
 
 _METHODS = ("exact", "corrected", "uncorrected", "mid-p")
 _Form: TypeAlias = Literal["exact", "corrected", "uncorrected", "mid-p"]
@@ -36,7 +36,7 @@ class PairedTestResult(NamedTuple):
 def mcnemar(
     table: PairedTable | npt.ArrayLike, *, method: McNemarMethod = "auto"
 ) -> PairedTestResult:
-    """Test whether two conditions have equal accuracy, for independent pairs.
+    """Test whether two conditions have equal accuracy by McNemar's test, for independent pairs.
 
     With b pairs correct only under the first condition and c only under the second, "corrected" is
     (|b - c| - 1)^2 / (b + c) and "uncorrected" (b - c)^2 / (b + c), both compared with chi-square
@@ -61,9 +61,9 @@ def mcnemar(
 
     Notes:
         Without a discordant pair the statistic is 0 and p is 1. With b = c > 0 the corrected
-        statistic is 0, as in R (statsmodels gives 1 / (b + c)). Swapping the conditions changes
-        nothing. If many pairs share a fact, p is too small: use `paired_by` or `clustered_mcnemar`,
-        which are cluster-robust.
+        statistic is 0, as in R (statsmodels gives 1 / (b + c)). Swapping the conditions does not
+        change the result. If many pairs share a fact, p is too small: use `paired_by` or
+        `clustered_mcnemar`, which are cluster-robust.
 
     References:
         McNemar, Psychometrika 12, 1947; Edwards, Psychometrika 13, 1948 (correction); Fagerland,
@@ -86,7 +86,7 @@ def mcnemar(
         return PairedTestResult(float(min(b, c)), _binomial_p(b, c, mid=form == "mid-p"))
     distance = max(abs(b - c) - 1, 0) if form == "corrected" else abs(b - c)
     statistic = distance * distance / (b + c)
-    # The survival function of chi-square with one degree of freedom, exact in the far tail.
+    # The survival function of chi-square with one degree of freedom, accurate in the far tail.
     return PairedTestResult(statistic, math.erfc(math.sqrt(statistic / 2.0)))
 
 
@@ -111,14 +111,15 @@ def _binomial_p(b: int, c: int, *, mid: bool) -> float:
 
 
 ClusteredMcNemarMethod = Literal["obuchowski", "durkalski"]
-"""Form of the test: differences weighted by the number of pairs, or equally per cluster."""
+"""Form of the clustered test: with equal weight of pairs ("obuchowski") or clusters
+("durkalski")."""
 
 _CLUSTERED_METHODS: tuple[ClusteredMcNemarMethod, ...] = ("obuchowski", "durkalski")
 """Names of the forms."""
 
 PairedTest: TypeAlias = McNemarMethod | Literal["independent", "obuchowski", "durkalski"]
-"""Form of the test of a group: "auto", the cluster-robust t of the interval of the accuracy
-difference; one of `clustered_mcnemar`; or, for independent pairs, one of `mcnemar`, whose own
+"""Test of a group: "auto", the cluster-robust t test that matches the interval of the accuracy
+difference; a form of `clustered_mcnemar`; or, for independent pairs, a form of `mcnemar`, whose
 "auto" is called "independent" here.
 """
 
@@ -142,9 +143,10 @@ def check_test(test: str) -> None:
 def run_test(counts: Floats, test: PairedTest, intervals: Intervals) -> dict[str, object]:
     """Return statistic, p-value and form of the test by column; NaN without a pair.
 
-    Each row of `counts` is a cluster with a pair. For a named test, the result also has the bounds
-    of the accuracy difference that the test does not reject, NaN if it has none. "auto" is the t of
-    an interval by "auto"; with resampled intervals there is no test, and its name is empty.
+    Each row of `counts` is a cluster with a pair. For a named test, the result also has bounds: the
+    accuracy differences that the test does not reject, or NaN if the test has no bounds. "auto" is
+    the t test that matches an interval by "auto"; with resampled intervals there is no test, and
+    its name is empty.
     """
     cells = [int(count) for count in counts.sum(axis=0)]
     if test == "auto" and intervals.method != "auto":
@@ -207,14 +209,14 @@ def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> Paire
 def clustered_mcnemar(
     counts: npt.ArrayLike, *, method: ClusteredMcNemarMethod = "obuchowski"
 ) -> PairedTestResult:
-    """Test whether two conditions have equal accuracy, for many clusters such as facts.
+    """Test whether two conditions have equal accuracy by a clustered McNemar test.
 
     Let cluster k of K have n_k pairs, b_k of them correct only under the first condition and c_k
-    only under the second, and let d_k = b_k - c_k. "obuchowski" is (K - 1) / K (sum d_k)^2 /
-    sum d_k^2, and "durkalski" (sum d_k / n_k)^2 / sum (d_k / n_k)^2, both compared with chi-square
-    of one degree of freedom. The first tests the difference in accuracy of a random pair. The
-    second tests the mean difference of a random cluster, so that a fact with many redirects has the
-    same weight as a fact with one.
+    only under the second, and let d_k = b_k - c_k. "obuchowski" is (K - 1) / K (sum d_k)^2 / sum
+    d_k^2, and "durkalski" (sum d_k / n_k)^2 / sum (d_k / n_k)^2, both compared with chi-square of
+    one degree of freedom. The first tests the mean difference over pairs. The second tests the mean
+    over clusters of their mean difference, so that a fact with many redirects has the same weight
+    as a fact with one.
 
     Args:
         counts: Counts of each cluster, shape `(n_clusters, 4)`, columns both, first only, second

@@ -42,9 +42,9 @@ def adjust_p_values(
             is unknown.
 
     Notes:
-        NaN remains NaN and does not count as a test. Equal p-values get equal adjusted ones. Groups
-        that share pairs, such as redirect categories when a pair has several, are dependent: "holm"
-        and "benjamini-yekutieli" are valid for them without a condition.
+        NaN remains NaN and does not count as a test. Equal p-values have equal adjusted ones.
+        Groups with common pairs, such as redirect categories if a pair has several, are dependent:
+        "holm" and "benjamini-yekutieli" are valid under any dependence.
 
     References:
         S. Holm, Scandinavian Journal of Statistics 6, 1979; Y. Benjamini and Y. Hochberg, Journal
@@ -96,9 +96,10 @@ def with_adjusted_p_values(
         method: As for `adjust_p_values`.
         within: Columns that define families of tests, such as the model; an empty tuple makes all
             rows one family.
-        confidence: Level at which a correction that can never reject raises an error. The
-            smallest attainable p-values of simulated tests are read from `<column>_smallest`, and
-            the number of draws from `n_null`, as `momentum` returns them.
+        confidence: An error is raised if no test of a family can be significant at 1 - confidence
+            after Holm's correction. This concerns simulated tests, such as those of `momentum`:
+            their smallest attainable p-values are read from `<column>_smallest`, and the number of
+            draws from `n_null`.
 
     Returns:
         A copy of the table with one more column at its end, `<column>_<method>` with underscores
@@ -112,8 +113,8 @@ def with_adjusted_p_values(
             family are not significant after Holm's correction.
 
     Notes:
-        NaN, as for a group without pairs, remains NaN and does not count as a test. A table without
-        rows gets an empty column.
+        NaN, as for a group without pairs, remains NaN and does not count as a test. For a table
+        without rows, the new column is empty.
 
     References:
         S. Holm, Scandinavian Journal of Statistics 6, 1979.

@@ -1,4 +1,4 @@
-"""Paired metrics of every group of a tidy frame."""
+"""Paired metrics, for every group of a tidy frame."""
 
 from collections.abc import Mapping, Sequence
 
@@ -39,7 +39,7 @@ def paired_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute the paired metrics of each group, with cluster-robust intervals and tests.
+    """Return the paired metrics of each group, with cluster-robust intervals and tests.
 
     Args:
         frame: One row per pair, with the columns named below.
@@ -53,17 +53,18 @@ def paired_by(
         pair: Column of pair ids, to check that no pair occurs twice in a group. Without it, a
             `DataWarning` counts rows that repeat others, if the columns other than labels,
             groups and clusters identify the rows.
-        repeat: Column of the number of a repeated answer to the same pair, such as the run; it
-            needs `pair`. Each pair then counts once, with the expected cells of two answers, one
-            per condition, drawn independently from its repeats; the cells are not integers then.
-            Only `test="auto"` is possible.
+        repeat: Column that numbers repeated answers to the same pair, such as the run; `pair` is
+            then required. Each pair counts once: its cells are the expected ones of two answers,
+            one per condition, drawn independently from its repeats, and need not be integers. Only
+            `test="auto"` is possible.
         rates: Statistics by column name, each a function of summed counts as for
             `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
-        test: Test of equal accuracies. "auto" is the t of `accuracy_difference` over clusters: p is
-            below 1 minus the level exactly when its interval excludes 0. Other names are "exact",
-            "independent" and the others of `mcnemar`, which assume independent pairs, and those of
-            `clustered_mcnemar`; the interval of the accuracy difference is then that of the exact
-            test, and NaN for the others. The column `test` names the test.
+        test: Test of equal accuracies. "auto" is the t test of `accuracy_difference` over clusters:
+            p is below 1 minus the confidence level exactly if its interval excludes 0. Other names
+            are "independent" (the "auto" of `mcnemar`) and the other forms of `mcnemar`, which
+            assume independent pairs, and the forms of `clustered_mcnemar`. The interval of the
+            accuracy difference is then the one that matches an exact test, and NaN for other tests.
+            The column `test` names the test.
         intervals: Options of the intervals. The rates of a group share resamples, and each group
             derives its own seed.
         missing: "drop" excludes pairs without a label, with a count in `n_missing` and an
@@ -90,16 +91,16 @@ def paired_by(
 
     Notes:
         A pair with an empty list or a missing value in a `by` column is in the group "none", so
-        that no pair is lost. Labels repeated within a pair count once; list labels of two `by`
-        columns are crossed. Undefined rates are NaN. Bounds and test are NaN for a group with fewer
-        than four clusters, or an effective number (Kish) below four because one has most pairs. One
-        `UndefinedMetricWarning` lists all of these. A group whose pairs have no labels keeps its
-        row. With resampled intervals there is no test unless one is named, and `test` is empty. If
-        no pair flips, or all do, intervals still have a width: Wilson's interval with clusters as
-        trials. With fewer than 20 clusters, coverage is nominal but intervals are wide. The numbers
-        of a group depend only on its pairs, the seed and its labels, not on the order of the rows
-        or on other groups. With many groups, adjust the p-values for their number by
-        `with_adjusted_p_values`.
+        that no pair is lost. A label that is repeated within a pair counts once. If two `by`
+        columns contain lists, a pair counts once per combination of labels. Undefined rates are
+        NaN. Bounds and test are NaN for a group with fewer than four clusters, or an effective
+        number (Kish) below four because one cluster has most pairs. One `UndefinedMetricWarning`
+        lists all of these. A group whose pairs have no labels keeps its row. With resampled
+        intervals there is no test unless one is named, and `test` is empty. If no pair flips, or
+        all do, intervals still have a width: Wilson's interval with clusters as trials. With fewer
+        than 20 clusters, intervals have nominal coverage but are wide. The numbers of a group
+        depend only on its pairs, the seed and its labels, not on the order of the rows or on other
+        groups. With many groups, adjust the p-values for their number by `with_adjusted_p_values`.
 
     References:
         Nishida et al. 2026, arXiv 2604.21882, section 3.2 and figure 2.

@@ -15,13 +15,13 @@ from surface_consistency.truth import NoTruthValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRatio:
-    """A rate that divides one weighted sum of counts by another.
+    """A rate that is a weighted sum of counts divided by another weighted sum.
 
     Args:
         numerator: Weight of each count in the numerator.
         denominator: Weight of each count in the denominator, one for each in `numerator`.
-        is_odds: Whether the two count different things, so that the rate is the odds of one against
-            the other and can be any number from 0.
+        is_odds: Whether the two sums count different things, so that the rate is an odds, which can
+            be any number from 0.
 
     Raises:
         ValueError: If the numbers of weights differ.
@@ -62,7 +62,7 @@ class CountRatio:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The mean that the rate is, or the proportion of which it is the odds."""
+        """The mean that equals the rate, or the proportion of which the rate is the odds."""
         above, below = self.numerator, self.denominator
         if self.is_odds:
             below = tuple(a + b for a, b in zip(above, below, strict=True))
@@ -94,9 +94,8 @@ PAIRED_RATES: Mapping[str, Callable[[npt.ArrayLike], npt.NDArray[np.float64]]] =
         "signed_alignment": CountRatio(numerator=(1, 0, 0, -1), denominator=_PAIRS),
     }
 )
-"""Every rate of a paired table by name; `PairedTable` documents each as a property.
-
-The order is the order of the columns that `paired_by` returns.
+"""Every rate of a paired table by name; `PairedTable` documents each as a property. They are in the
+order of the columns that `paired_by` returns.
 """
 
 
@@ -214,7 +213,8 @@ class PairedTable(NoTruthValue):
     def consistency_given_first_correct(self) -> float:
         """Proportion still correct of the pairs correct at first, a / (a + b), in [0, 1].
 
-        The left bars of figure 2 of RedirectQA (arXiv 2604.21882), with the canonical form first.
+        Figure 2 of RedirectQA (arXiv 2604.21882) shows it as left bars, with the canonical form
+        first.
         """
         return self._rate("consistency_given_first_correct")
 
@@ -222,7 +222,7 @@ class PairedTable(NoTruthValue):
     def consistency_given_first_incorrect(self) -> float:
         """Proportion still incorrect of the pairs incorrect at first, d / (c + d), in [0, 1].
 
-        High values mean consistent failure; the rest are facts correct under the second form only.
+        High values mean consistent failure; the other facts are correct under the second form only.
         """
         return self._rate("consistency_given_first_incorrect")
 
@@ -284,7 +284,7 @@ def consistency(
     Args:
         first: Correctness labels under the first condition, as in `paired_table`.
         second: Labels of the same pairs under the second condition.
-        more: Not accepted; more than two forms of an item need a frame.
+        more: Not accepted, because more than two forms of an item require a frame.
         missing: "raise" raises an error if a label is missing; "drop" excludes such pairs.
 
     Returns:
@@ -295,9 +295,9 @@ def consistency(
         ValueError: If `paired_table` rejects the labels.
 
     Notes:
-        Two incorrect answers count as consistent even if they differ. NaN, with an
-        `UndefinedMetricWarning`, without a pair. For k forms of a fact, intervals and groups use
-        `forms_by` and `paired_by`.
+        Two incorrect answers count as consistent even if they differ. Without a pair the result is
+        NaN, with an `UndefinedMetricWarning`. For k forms of a fact use `forms_by`; for intervals
+        and groups use `paired_by`.
 
     References:
         Nishida et al. 2026, arXiv 2604.21882, section 3.2.
@@ -352,7 +352,7 @@ def consistency_given(
     first_correct: bool,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return the consistency of the pairs that are correct (or incorrect) at first.
+    """Return the consistency of pairs that are correct (or incorrect) under the first condition.
 
     Args:
         first: Correctness labels under the first condition, as in `paired_table`.
@@ -413,13 +413,13 @@ def proportion_of_cells(
 
 
 def table_of(counts: Iterable[int]) -> PairedTable:
-    """Return four counts, in the order of `PairedTable.counts`, as a table."""
+    """Return a table of four counts in the order of `PairedTable.counts`."""
     both, first_only, second_only, neither = map(int, counts)
     return PairedTable(both=both, first_only=first_only, second_only=second_only, neither=neither)
 
 
 def check_table(table: object) -> PairedTable:
-    """Return the table; counts of the shape (2, 2) are converted."""
+    """Return the table; counts of shape `(2, 2)` are converted to a table."""
     if isinstance(table, PairedTable):
         return table
     cells = np.asarray(table)
@@ -444,8 +444,8 @@ def cluster_counts(
         first: Correctness labels under the first condition, shape `(n_pairs,)`, as in
             `paired_table`.
         second: Labels of the same pairs under the second condition.
-        clusters: Cluster of each pair, such as its fact or subject. The pairs of a cluster share an
-            answer and are not independent.
+        clusters: Cluster of each pair, such as its fact or subject. The pairs of a cluster have a
+            common answer and are not independent.
         missing: "raise" raises an error if a label is missing; "drop" excludes such pairs and
             reports their number in an `UnscoredWarning`.
 

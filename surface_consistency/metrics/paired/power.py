@@ -41,8 +41,8 @@ def required_pairs(
 
     Notes:
         This is for the test without continuity correction; the exact and corrected forms need a few
-        more. With more discordant pairs at an equal difference, more pairs are needed. A larger
-        difference needs fewer; for a power below 1/2 and a difference near 1 the approximation may
+        more. More pairs are needed for a higher discordant rate at an equal difference, and fewer
+        for a larger difference; for a power below 1/2 and a difference near 1 the approximation may
         violate this.
 
     References:
@@ -95,8 +95,9 @@ def minimum_detectable_difference(
             is not above 0.
 
     Notes:
-        NaN comes with an `UndefinedMetricWarning`. The result is proportional to 1 / sqrt(n_pairs)
-        for many pairs. An observed difference below it is inconclusive in either direction.
+        If the result is NaN, there is an `UndefinedMetricWarning`. For many pairs the result is
+        proportional to 1 / sqrt(n_pairs). An observed difference below the result is inconclusive
+        in either direction.
 
     References:
         R. J. Connor, Biometrics 43, 1987.
@@ -114,7 +115,7 @@ def minimum_detectable_difference(
             z_test * math.sqrt(n) + z_power * math.sqrt(inner)
         )
         difference /= n + z_power**2
-        # Squaring the equation adds roots that do not solve it if there are too few pairs.
+        # If there are too few pairs, squaring the equation adds roots that do not solve it.
         reached = z_power * math.sqrt(max(discordant_rate - difference**2, 0.0))
         needed = difference * math.sqrt(n) - z_test * math.sqrt(discordant_rate)
         if abs(reached - needed) > 1e-9 * math.sqrt(discordant_rate * n):
@@ -171,10 +172,10 @@ def design_effect(
             no pair, or the name is unknown.
 
     Notes:
-        One pair per cluster gives exactly 1. Values below 1 mean that the pairs of a cluster
-        compensate each other. NaN, with an `UndefinedMetricWarning`, for a single cluster and for a
-        rate that is undefined or does not vary. The number of pairs divided by it is the effective
-        number of independent pairs.
+        With one pair per cluster the result is exactly 1. Values below 1 mean that pairs of a
+        cluster are negatively correlated. The result is NaN, with an `UndefinedMetricWarning`, for
+        a single cluster and for a rate that is undefined or does not vary. The number of pairs
+        divided by the design effect is the effective number of independent pairs.
 
     References:
         L. Kish, Survey Sampling, Wiley 1965, section 5.4; Cochran, Sampling Techniques, 1977,

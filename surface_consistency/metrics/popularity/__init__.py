@@ -1,1 +1,1 @@
-"""Popularity of wordings, memorization, and effects of perturbations."""
+"""Popularity of words in training data, memorization, and effects of perturbations."""

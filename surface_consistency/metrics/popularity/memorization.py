@@ -9,7 +9,7 @@ from surface_consistency.metrics import _inputs
 
 
 def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[_inputs.Floats]:
-    """Return one array per text; only its first token may have no value, which is then NaN."""
+    """Return one array per text; only the first token may lack a value, and is then NaN."""
     rows = []
     for index, tokens in enumerate(log_likelihoods):
         values = [np.nan if _inputs.is_missing(value) else value for value in tokens]
@@ -55,8 +55,8 @@ def extraction_accuracy(
         TypeError: If one of the two is a text and the other its tokens.
 
     Notes:
-        Nothing is normalised: a different space or capital letter is a failure. Lists and tuples of
-        equal tokens are equal.
+        Texts are not normalised: a different space or capital letter is a failure. A list and a
+        tuple of equal tokens are equal.
 
     References:
         Carlini et al., USENIX Security 2021; Ruzzetti, Zanzotto and Caselli, Lexical Popularity,
@@ -94,7 +94,7 @@ def extraction_log_likelihood(
     *,
     prefix_lengths: Sequence[int] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Return the log-likelihood of the second half of each instance, given the first.
+    """Return the log-likelihood of the second half of each instance, given the first half.
 
     Args:
         log_likelihoods: For each instance, the natural log-likelihood of each of its tokens given
@@ -111,8 +111,8 @@ def extraction_log_likelihood(
         TypeError: If a prefix length is not an integer.
 
     Notes:
-        An instance without a second half is NaN, with an `UndefinedMetricWarning`. So is one whose
-        second half includes a first token without a value.
+        The value is NaN, with an `UndefinedMetricWarning`, if an instance has no second half, or if
+        its second half includes a first token without a value.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 6 (TDE Likelihood).
@@ -231,7 +231,8 @@ def min_k_plus_plus(
 
     Args:
         log_likelihoods: As for `membership_loss`.
-        means: Means over the vocabulary at each position, per token; None if the log-likelihood is.
+        means: Means over the vocabulary at each position, per token; None if the log-likelihood is
+            None.
         deviations: Standard deviations over the vocabulary at each position.
         k: As for `min_k_probability`.
 
@@ -283,7 +284,7 @@ def _lowest_mean(values: _inputs.Floats, k: float) -> float:
 def neighbourhood_score(
     losses: npt.ArrayLike, neighbour_losses: Sequence[npt.ArrayLike]
 ) -> npt.NDArray[np.float64]:
-    """Return the loss of each text minus the mean loss of its perturbed neighbours.
+    """Return the loss of each text minus the mean loss of perturbed versions, its neighbours.
 
     Args:
         losses: Loss of each text, shape `(n_texts,)`.
@@ -291,15 +292,15 @@ def neighbourhood_score(
             replaced.
 
     Returns:
-        The differences, shape `(n_texts,)`. A negative one, for a text that is more likely than its
-        neighbours, suggests membership.
+        The differences, shape `(n_texts,)`. A negative difference suggests membership: the text is
+        more likely than its neighbours.
 
     Raises:
         ValueError: If the numbers of texts differ, or a loss is not finite.
 
     Notes:
-        A text without neighbours is NaN, with an `UndefinedMetricWarning`. Adding a constant to all
-        losses of a text changes nothing.
+        For a text without neighbours the result is NaN, with an `UndefinedMetricWarning`. Adding a
+        constant to all losses of a text does not change the result.
 
     References:
         Mattern et al., Findings of ACL 2023; Ruzzetti, Zanzotto and Caselli, Lexical Popularity,
@@ -324,7 +325,7 @@ def neighbourhood_score(
 
 
 def _with_warning(values: list[float], lacking: str) -> _inputs.Floats:
-    """Return the values, and warn of the number of NaN and what is missing."""
+    """Return the values, and warn of the number of NaN and of the missing input."""
     scores = np.asarray(_inputs.plain(values), dtype=np.float64)
     undefined = int(np.count_nonzero(np.isnan(scores)))
     if undefined:

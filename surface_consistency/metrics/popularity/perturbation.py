@@ -12,25 +12,25 @@ _EXACT_UP_TO = 50
 
 
 def relative_change(original: float, perturbed: float) -> float:
-    """Return the change of a score relative to the original.
+    """Return the relative change of a score after a perturbation.
 
     Args:
         original: Accuracy, perplexity or another score on the original test set.
         perturbed: The same score on the perturbed test set.
 
     Returns:
-        (perturbed - original) / original, a fraction: -0.26 for a loss of 26 %. Negative is worse
-        for accuracy and better for perplexity.
+        (perturbed - original) / original, a fraction: -0.26 for a decrease of 26 %. A decrease is
+        worse for accuracy and better for perplexity.
 
     Raises:
         TypeError: If a score is not a number.
         ValueError: If a score is not finite.
 
     Notes:
-        An original of 0 gives NaN, with an `UndefinedMetricWarning`. For negative scores, such as
-        log-likelihoods, the sign is reversed: the change is positive if the perturbed score is
-        farther from 0, and therefore lower. Between scores with different signs it has no meaning;
-        use the plain difference there.
+        If the original score is 0, the result is NaN, with an `UndefinedMetricWarning`. For
+        negative scores, such as log-likelihoods, the sign is reversed: the change is positive if
+        the perturbed score is farther from 0, and therefore lower. If the scores have different
+        signs, the result has no meaning; use the plain difference.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, tables 1 and 2.
@@ -54,7 +54,7 @@ def relative_change(original: float, perturbed: float) -> float:
 def popularity_shift(
     original: npt.ArrayLike, perturbed: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> dict[str, float]:
-    """Test with Wilcoxon's signed ranks whether a perturbation changes popularity.
+    """Test by Wilcoxon's signed-rank test whether a perturbation changes popularity.
 
     Args:
         original: Score of each original instance, shape `(n_instances,)`.
@@ -71,12 +71,12 @@ def popularity_shift(
             "raise" or infinite, no instance has both scores, or an option is unknown.
 
     Notes:
-        Unchanged instances are excluded from the ranks (Wilcoxon's method). p is exact for up to 50
-        changed instances, also with ties in the size of the change: the proportion of the 2^n
-        choices of signs with a rank sum at least as extreme. For more it is a normal approximation
-        with the variance corrected for ties and without continuity correction. If no instance
-        changed, p is 1 and the effect size NaN, with an `UndefinedMetricWarning`. Score both
-        versions on the same scale.
+        Unchanged instances are excluded from the ranks (Wilcoxon's method). For up to 50 changed
+        instances p is exact, also with ties in the size of the change: it is the proportion of the
+        2^n assignments of signs with a rank sum at least as extreme. For more instances it is a
+        normal approximation with the variance corrected for ties and without continuity correction.
+        If no instance changed, p is 1 and the effect size NaN, with an `UndefinedMetricWarning`.
+        Score both versions on the same scale.
 
     References:
         F. Wilcoxon, Biometrics Bulletin 1, 1945; D. S. Kerby, Comprehensive Psychology 3, 2014
@@ -129,8 +129,8 @@ def _p_value(ranks: _inputs.Floats, rises: _inputs.Flags) -> float:
         variance = n * (n + 1) * (2 * n + 1) / 24.0 - float((ties**3 - ties).sum()) / 48.0
         z = (float(ranks[rises].sum()) - n * (n + 1) / 4.0) / math.sqrt(variance)
         return math.erfc(abs(z) / math.sqrt(2.0))
-    # The proportion of all choices of signs with a rank sum at least as extreme. Ranks of ties are
-    # multiples of 1/2, so that twice the ranks are integers.
+    # The proportion of all assignments of signs with a rank sum at least as extreme. Ranks of ties
+    # are multiples of 1/2, so that doubled ranks are integers.
     doubled = np.rint(2.0 * ranks).astype(np.int64)
     ways = np.zeros(int(doubled.sum()) + 1)
     ways[0] = 1.0

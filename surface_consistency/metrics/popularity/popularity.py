@@ -14,7 +14,8 @@ class PopularityScale:
     """Boundaries of the popularity bins of n-gram counts of a test set.
 
     Args:
-        edges: The inner boundaries in increasing order, one fewer than bins: nine for deciles.
+        edges: The inner boundaries in increasing order, one fewer than the number of bins: nine for
+            deciles.
 
     Raises:
         ValueError: If there is no edge, an edge is not finite, or the edges decrease.
@@ -39,7 +40,7 @@ class PopularityScale:
 
     @property
     def n_bins(self) -> int:
-        """Number of bins, the highest popularity."""
+        """Number of bins, which is also the highest popularity."""
         return len(self.edges) + 1
 
     def popularity(self, counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -59,7 +60,7 @@ class PopularityScale:
 
 
 def fit_popularity_scale(counts: npt.ArrayLike, *, n_bins: int = 10) -> PopularityScale:
-    """Compute popularity bins from the quantiles of the n-gram counts of a test set.
+    """Return popularity bins with boundaries at the quantiles of the n-gram counts of a test set.
 
     Args:
         counts: Count in the training data of every n-gram of the test set, shape `(n_ngrams,)`. An
@@ -76,9 +77,9 @@ def fit_popularity_scale(counts: npt.ArrayLike, *, n_bins: int = 10) -> Populari
 
     Notes:
         If more than a tenth of the counts are equal, as for n-grams that are not in the corpus,
-        several boundaries coincide and the bins between them are empty: the lowest counts have
-        popularity 1 and the next count may have 4. The paper does not specify ties and the weight
-        of repeated n-grams.
+        several boundaries coincide and the bins between them are empty. The lowest counts then have
+        popularity 1, and the next count may have 4. The paper does not specify the treatment of
+        ties and the weight of repeated n-grams.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4.
@@ -109,9 +110,9 @@ def instance_popularity(
 
     Args:
         counts: For each instance, the counts in the training data of its distinct n-grams.
-        scale: Boundaries to use; None fits them to all counts given here. Score the perturbed
-            version of a test set on the scale of the original, otherwise they are not comparable.
-        n_bins: Number of bins if the scale is fitted here.
+        scale: Boundaries of the bins; None computes them from `counts`. Score the perturbed version
+            of a test set on the scale of the original, otherwise the scores are not comparable.
+        n_bins: Number of bins if `scale` is None.
 
     Returns:
         One score per instance, in [1, n_bins], shape `(n_instances,)`; higher is more common.
@@ -123,7 +124,7 @@ def instance_popularity(
             n-gram or `n_bins` is below 2.
 
     Notes:
-        An instance without n-grams, which is shorter than n tokens, is NaN, with an
+        For an instance without n-grams (shorter than n tokens) the score is NaN, with an
         `UndefinedMetricWarning`. The order of the n-grams does not matter. The paper uses 7-grams.
 
     References:
@@ -171,9 +172,10 @@ def relative_difference(correct: npt.ArrayLike, wrong: npt.ArrayLike) -> Floats:
         ValueError: If the two differ in shape or are not one-dimensional.
 
     Notes:
-        A correct score of 0 gives NaN, with an `UndefinedMetricWarning`; popularity is never 0. For
-        negative scores, such as log-likelihoods, the sign is reversed: positive if the score of the
-        correct option is farther from 0. NaN scores give NaN.
+        If the score of the correct option is 0, the result is NaN, with an
+        `UndefinedMetricWarning`; popularity is never 0. For negative scores, such as
+        log-likelihoods, the sign is reversed: it is positive if the score of the correct option is
+        farther from 0. A NaN score gives NaN.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, sections 4 and 6.

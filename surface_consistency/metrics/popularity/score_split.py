@@ -21,7 +21,7 @@ def split_accuracy(
     missing: _inputs.MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> dict[str, float]:
-    """Compare accuracy between instances with high and with low scores.
+    """Return the accuracies of instances with low and with high scores, and their difference.
 
     Args:
         scores: One score per instance, such as popularity, shape `(n_instances,)`.
@@ -42,9 +42,9 @@ def split_accuracy(
             no instance is complete.
 
     Notes:
-        The threshold is fixed in all resamples. The accuracy of a side without instances is NaN,
-        and so is the difference, with an `UndefinedMetricWarning`; so are the bounds with a single
-        cluster. Instances whose score equals the threshold are low, and counted in `n_tied`.
+        The threshold is fixed in all resamples. Without low (or high) instances, their accuracy and
+        the difference are NaN, with an `UndefinedMetricWarning`. With a single cluster the bounds
+        are NaN. Instances whose score equals the threshold are low, and counted in `n_tied`.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4, figure 1 and table 4.

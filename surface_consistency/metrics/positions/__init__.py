@@ -1,1 +1,1 @@
-"""Slots, momentum and alignment of long queries."""
+"""Metrics of long queries: accuracy by slot, momentum, and alignment with short queries."""

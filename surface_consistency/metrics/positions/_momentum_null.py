@@ -106,7 +106,7 @@ def _fitted_chances(patterns: Floats, sums: Integers, of_sum: Integers, right: I
 
 # Maximum number of slots for which all orders of the sub-questions are listed: 720 for six.
 _MAX_LISTED_SLOTS = 6
-# Limits a block of topics, or a chunk of moved responses, to some tens of MB.
+# Size limit of a block of topics, or a chunk of moved responses: some tens of MB.
 _CHUNK_CELLS = 2**21
 
 

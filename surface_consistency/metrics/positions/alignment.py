@@ -144,7 +144,7 @@ def alignment(
     *,
     missing: _inputs.MissingPolicy = "raise",
 ) -> float:
-    """Return Align, the proportion of equal labels of short and long answers, averaged over topics.
+    """Return Align, the proportion of equal labels of short and long answers, a mean over topics.
 
     Args:
         short: Correctness labels of the short answers, shape `(n_pairs,)`, one per sub-question and
@@ -256,7 +256,7 @@ def alignment_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compare short with long answers in each group: means over topics, with intervals.
+    """Return F_S, F_L, Align and signed Align of each group, means over topics, with intervals.
 
     With S_k and L_k the correctness labels of sub-question k of N in a topic: F_S = mean of S_k,
     F_L = mean of L_k, Align = proportion of k with S_k = L_k, and signed Align = mean of A_k, which
@@ -270,7 +270,8 @@ def alignment_by(
         long: Column of labels of the same sub-questions in the long answers.
         topic: Column of topics, over which scores are averaged.
         permutation: Column of the order of the long query. Each order then has equal weight within
-            its topic; None weights pairs equally, which is the same unless pairs are missing.
+            its topic; None gives pairs equal weight, which makes a difference only if pairs are
+            missing.
         cluster: Column of dependent topics, the same in all rows of a topic; None for the topic.
         intervals: Options of the intervals; each group derives its own seed.
         missing: "drop" excludes pairs without a label, with a count in `n_missing` and an
@@ -281,7 +282,7 @@ def alignment_by(
         (scored pairs), n_clusters, few_clusters, n_missing, n_undefined and not_inferred;
         `<score>`, `<score>_low` and `<score>_high` for short_accuracy (F_S), long_accuracy (F_L),
         accuracy_difference (F_L - F_S), alignment and signed_alignment; and
-        accuracy_difference_p_value, from the same t as its interval (NaN with resamples).
+        accuracy_difference_p_value, from the same t as the interval (NaN with resamples).
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame; the message lists its columns.

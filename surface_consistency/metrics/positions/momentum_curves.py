@@ -1,7 +1,7 @@
-"""Momentum in long answers: accuracy after runs of correct or incorrect slots, against a null band.
+"""Momentum in long answers: accuracy after runs of correct or incorrect slots, with a null band.
 
 Topics differ in difficulty, so correct slots follow correct slots even if no slot affects the next.
-The null band shows the curves that this alone produces.
+The null band contains the curves that are expected from this alone.
 """
 
 import math
@@ -42,15 +42,15 @@ from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, Statis
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 MomentumNull = Literal["topic", "topic-and-slot"]
-"""Property of the responses that the null preserves: number correct, or also slot accuracy."""
+"""Preserved by the null: number of correct slots per response, or also accuracy per slot."""
 
 
 DEFAULT_N_NULL: Final = 2_499
-"""Default number of draws: the smallest p-value of the band is then 1 / 2,500."""
+"""Default number of draws, with which the smallest p-value of the band is 1 / 2,500."""
 
 
 def _extreme_ranks(curves: Floats) -> Integers:
-    """Rank curves from the most extreme, by extreme rank length; equal curves share the last rank.
+    """Rank curves by extreme rank length, the most extreme first; equal curves have the last rank.
 
     Curves have shape `(n_curves, n_points)`. The depth of a value is the smaller proportion of the
     curves that have a value at that point, itself included, that are at or beyond it on one side;
@@ -73,7 +73,7 @@ def _depths(values: Floats) -> Floats:
 
 
 def _envelope(observed: Floats, without: Floats, confidence: float) -> tuple[Floats, float]:
-    """Return the band of the curves that are not significantly extreme, and the p-value of one.
+    """Return the band of the curves that are not significantly extreme, and the p-value of a curve.
 
     Args:
         observed: The curve, shape `(n_points,)`.
@@ -173,11 +173,11 @@ def _p_value(slope: float, null_slopes: Floats) -> float:
 
 
 def _accepted(null_slopes: Floats, confidence: float) -> tuple[float, float]:
-    """Return the smallest and the largest slope whose `_p_value` is at least 1 - level."""
+    """Return the smallest and the largest slope whose `_p_value` is at least 1 - confidence."""
     ordered = np.sort(null_slopes[~np.isnan(null_slopes)])
     if not ordered.size:
         return math.nan, math.nan
-    # Maximum number of draws at or beyond a slope for which its p-value is below 1 - level.
+    # Maximum number of draws at or beyond a slope for which its p-value is below 1 - confidence.
     most = math.ceil((1.0 - confidence) * (1 + ordered.size) / 2.0 - 1.0 - 1e-9) - 1
     return (-1.0, 1.0) if most < 0 else (float(ordered[most]), float(ordered[-1 - most]))
 
@@ -195,7 +195,7 @@ def momentum(
     intervals: Intervals = DEFAULT_INTERVALS,
     n_null: int = DEFAULT_N_NULL,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Estimate P(correct) of a slot given the run of correct, or incorrect, slots before it.
+    """Return P(correct) of a slot given the run of correct, or incorrect, slots before it.
 
     The run before slot j is the longest sequence of slots that ends at j - 1 and has equal labels;
     its length is 0 if slot j - 1 has the other label. Slots from the second on are pooled over
@@ -205,15 +205,15 @@ def momentum(
         slots: Correctness labels of the long answers in slot order, shape `(n_topics, n_slots)` or
             `(n_topics, n_permutations, n_slots)`: column j is slot j, see `reorder_to_slots`.
         orders: The sub-question in each slot, with the shape of `slots`; needed if a topic has
-            several permutations. The null then moves whole sub-questions, in the same way in all
-            responses of a topic, which preserves their dependence. None, for one response per
-            topic, shuffles each response separately.
+            several permutations. The null then permutes the sub-questions of a topic, in the same
+            way in all of its responses, which preserves their dependence. None, for one response
+            per topic, shuffles each response separately.
         null: "topic" preserves the number of correct slots of each response and shuffles their
             positions. "topic-and-slot" also preserves the accuracy of each slot, so that a decline
             of accuracy towards the end does not count as momentum; it assumes independent
-            responses, so use it only if the orders of a topic differ. None means "topic-and-slot",
-            but "topic" with more than 12 slots, or if a tenth of the responses repeat an order of
-            their topic. The result contains the choice.
+            responses, so use it only if the orders of a topic differ. None means "topic" with more
+            than 12 slots, or if a tenth of the responses repeat an order of their topic, otherwise
+            "topic-and-slot". The result contains the choice.
         missing: "raise" raises an error if a label is missing; "drop" excludes responses with a
             missing label, with an `UnscoredWarning`.
         intervals: Options of the intervals; topics are the clusters. The null band has the same
@@ -227,19 +227,19 @@ def momentum(
         if the slot before has the other label), n (slots after such a run), n_correct, probability
         with its bounds, null_probability (its mean without momentum) and the null band
         null_probability_low to null_probability_high. The band is simultaneous: without momentum,
-        a proportion of data sets equal to the level of the intervals is within it at all points of
-        both curves. The slopes have one row per kind: streak; slope, the change of P(correct) per
-        further slot in the run, by least squares over all slots, with its bounds; null_slope, its
-        mean without momentum, with the bounds of the slopes that are not significant ([-1, 1] below
-        about 2 / (1 - level) draws); excess_slope (slope - null_slope; with momentum, positive
+        the probability that both curves are within it at all points equals the confidence level.
+        The slopes have one row per kind: streak; slope, the change of P(correct) per further slot
+        in the run, by least squares over all slots, with its bounds; null_slope, its mean without
+        momentum, with the bounds of the slopes that are not significant ([-1, 1] with fewer than
+        about 2 / (1 - confidence) draws); excess_slope (slope - null_slope; with momentum, positive
         after correct slots and negative after incorrect ones) with its bounds, which exclude 0
-        exactly if p_value (two-sided, of excess_slope) is below 1 minus the level. Both rows have
-        null, n_topics, n_responses, n_missing (excluded responses), n_null, and band_p_value, the
-        proportion of draws, including the data, that are at least as extreme as the data over all
-        points of both curves (below 1 minus the level if a point is outside the band; NaN if no run
-        has a length that occurs in the draws). p_value_smallest and band_p_value_smallest are the
-        smallest possible values for this number of draws: 2 / (1 + n), with n the draws whose slope
-        is defined, and 1 / (1 + n_null).
+        exactly if p_value (two-sided, of excess_slope) is below 1 minus the confidence level. Both
+        rows have null, n_topics, n_responses, n_missing (excluded responses), n_null, and
+        band_p_value, the proportion of draws, including the data, that are at least as extreme as
+        the data over all points of both curves (below 1 minus the confidence level if a point is
+        outside the band; NaN if no run has a length that occurs in the draws). p_value_smallest and
+        band_p_value_smallest are the smallest possible values for this number of draws: 2 / (1 +
+        n), with n the draws whose slope is defined, and 1 / (1 + n_null).
 
     Raises:
         ValueError: If the shape is another, there are fewer than two slots, rows have unequal
@@ -250,23 +250,23 @@ def momentum(
         TypeError: If `orders` or `n_null` are not integers.
 
     Notes:
-        Lengths after which no slot follows are NaN, and so is the slope if all runs have the same
-        length, with one `UndefinedMetricWarning`; a single topic gives NaN bounds. The order of
-        topics and permutations does not matter, except for the random draws. Swapping correct and
-        incorrect swaps the curves and changes each probability p to 1 - p. Without momentum, some
-        point is outside the band in a proportion 1 - level of data sets; for pointwise bands it
-        would be a third. A curve within the band is not evidence of momentum, however steep it is.
-        Draws are ordered by extreme rank length: by the proportion of draws at or beyond their most
-        extreme point, on the smaller side; ties by their next point, and so on. A length that does
-        not occur in some draws is compared only with the others, and a draw without it is not
-        extreme there. Both nulls preserve effects of a whole response (all slots incorrect
-        together), which therefore do not count as momentum.
+        The probability is NaN for a length after which no slot follows, the slope if all runs have
+        the same length, and bounds if there is a single topic; one `UndefinedMetricWarning` reports
+        these. The order of topics and permutations does not matter, except for the random draws.
+        Swapping correct and incorrect swaps the curves and changes each probability p to 1 - p.
+        Without momentum, some point is outside the band with probability 1 - confidence; with
+        pointwise bands it would be about a third. A curve within the band is not evidence of
+        momentum, however steep it is. Draws are ordered by extreme rank length: by the proportion
+        of draws at or beyond their most extreme point, on the smaller side; ties by their next
+        point, and so on. If a length does not occur in some draws, only the other draws are
+        compared at it, and a draw without it is not extreme there. Both nulls preserve effects on a
+        complete response (all slots incorrect together), which therefore do not count as momentum.
 
         Responses to one topic in the same order tend to be correct in the same slots, whatever the
         model. "topic" with `orders` allows for this dependence. "topic-and-slot" does not: its band
-        is then too narrow, and with five responses in one fixed order up to one p-value in five is
-        below 0.05. If a tenth of the responses or more repeat an order of their topic it gives a
-        `SurfaceConsistencyWarning`.
+        is then too narrow, and with five responses in one fixed order up to a fifth of the p-values
+        is below 0.05. If a tenth of the responses or more repeat an order of their topic, a
+        `SurfaceConsistencyWarning` reports it.
 
     References:
         SLAQ, arXiv 2510.11218, figure 3 and section 4.2. Miller and Sanjurjo, Econometrica 86,

@@ -26,7 +26,7 @@ def position_curve(
     missing: _inputs.MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
-    """Estimate the accuracy of long answers in each slot.
+    """Return the accuracy of long answers in each slot, and its trend over slots.
 
     Args:
         slots: Correctness labels in slot order, shape `(n_topics, n_permutations, n_slots)`: see
@@ -42,8 +42,9 @@ def position_curve(
         One row per slot: slot (from 1), n (answers in it), n_correct, accuracy, accuracy_low and
         accuracy_high; and in every row slope (change of accuracy per slot, by least squares) and
         last_difference (accuracy in the last slot minus that in the first), each with `_low`,
-        `_high` and `_p_value` (two-sided, from the same statistic; NaN with resamples), n_topics
-        and n_missing (excluded sub-questions).
+        `_high` and `_p_value` (two-sided, from the same statistic; NaN with resamples), n_topics,
+        n_missing (excluded sub-questions) and not_inferred (why the slope has no bounds; otherwise
+        empty).
 
     Raises:
         ValueError: If the orders are not counter-balanced (the message names a topic, the
@@ -54,9 +55,9 @@ def position_curve(
     Notes:
         In balanced orders every slot contains the same facts, so slots differ only in position.
         Interval and p-value of slope and difference come from the same t over topics. Accuracy
-        falls significantly from slot to slot if the interval of the slope is below 0, and from the
-        first to the last slot if the interval of the difference is. Fewer than four topics (with
-        resamples, one topic) give NaN bounds, a single slot a NaN slope, with an
+        decreases significantly over slots if the interval of the slope is below 0, and from the
+        first to the last slot if the interval of last_difference is below 0. With fewer than four
+        topics (with resamples, one topic) bounds are NaN, and with a single slot the slope, with an
         `UndefinedMetricWarning`. The order of topics and permutations does not matter.
 
     References:
@@ -121,7 +122,7 @@ def slot_statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
 
 
 def slot_contrast(weights: _inputs.Floats) -> ShareStatistic:
-    """Return the weighted sum of the accuracies in the slots, from the same sums."""
+    """Return a statistic: the weighted sum of the accuracies in the slots, from the same sums."""
     ends = (float(weights[weights < 0.0].sum()), float(weights[weights > 0.0].sum()))
 
     def contrast(sums: _inputs.Floats) -> _inputs.Floats:

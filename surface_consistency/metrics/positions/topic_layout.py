@@ -24,7 +24,7 @@ def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDAr
         orders: The sub-question (0 to `n_slots` - 1) in each slot, with the shape of `verdicts`.
 
     Returns:
-        An array of the same shape and type whose column j is slot j.
+        An array of the same shape and type, in which column j is slot j.
 
     Raises:
         ValueError: If the shapes differ, or a row of `orders` lacks or repeats a sub-question.
@@ -46,7 +46,7 @@ def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDAr
 
 
 def is_balanced(orders: npt.ArrayLike) -> bool:
-    """Whether each sub-question is in each slot equally often within every topic.
+    """Return whether each sub-question is in each slot equally often within every topic.
 
     Args:
         orders: The sub-question in each slot, shape `(n_topics, n_permutations, n_slots)`.
@@ -59,7 +59,8 @@ def is_balanced(orders: npt.ArrayLike) -> bool:
         TypeError: If `orders` is not of integers.
 
     Notes:
-        Needs as many permutations as slots, or a multiple; one order per topic is never balanced.
+        Balance requires as many permutations as slots, or a multiple; one order per topic is never
+        balanced.
 
     References:
         Bradley, Journal of the American Statistical Association 53, 1958 (Latin squares against
@@ -145,11 +146,11 @@ def topic_arrays(
         long: Column of correctness labels of the sub-question in the long answer.
 
     Returns:
-        topics, their labels in order of first appearance, the first axis of the other arrays;
-        short, the labels of the short answers, `(n_topics, n_slots)`, and long, those of the long
-        answers, `(n_topics, n_permutations, n_slots)`, both by sub-question and NaN if missing;
-        orders, the sub-question (from 0) in each slot, with the shape of long; and slots, the
-        labels of long in slot order, as needed by `momentum`.
+        A mapping of arrays whose first axis is the topic: topics, the topic labels in order of
+        first appearance; short, the correctness labels of the short answers, `(n_topics, n_slots)`,
+        and long, those of the long answers, `(n_topics, n_permutations, n_slots)`, both by
+        sub-question and NaN if missing; orders, the sub-question (from 0) in each slot, with the
+        shape of long; and slots, the labels of long in slot order, for `momentum`.
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame.
@@ -160,8 +161,8 @@ def topic_arrays(
             label. The message names the topic.
 
     Notes:
-        The order of the rows decides the order of topics, sub-questions and permutations, which
-        does not affect any metric.
+        Topics, sub-questions and permutations are in the order of the rows, which does not affect
+        any metric.
 
     References:
         SLAQ, arXiv 2510.11218, section 4.1: 600 topics, 5 sub-questions, 5 permutations.

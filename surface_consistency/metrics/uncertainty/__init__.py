@@ -1,1 +1,1 @@
-"""Confidence intervals, resampling and cluster-robust inference."""
+"""Confidence intervals, resampling and cluster-robust inference of means and other statistics."""

@@ -1,4 +1,4 @@
-"""Values of statistics of a group with their intervals, analytic or from resamples."""
+"""Statistics of summed counts with their intervals, analytic or by the cluster bootstrap."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -23,10 +23,10 @@ from surface_consistency.metrics.uncertainty.intervals import (
 )
 
 Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
-"""Maps summed counts of shape `(..., k)` to values of shape `(...)`."""
+"""A function from summed counts of shape `(..., k)` to values of shape `(...)`."""
 
 
-# Limits the arrays of a chunk of draws to 8 MiB, whatever the number of clusters.
+# Size limit of the arrays of a chunk of draws: 8 MiB for any number of clusters.
 _CHUNK_CELLS = 2**20
 # A binomial draw of the multinomial takes about as long as drawing and counting ten clusters.
 _CLUSTERS_PER_PATTERN = 10
@@ -37,9 +37,9 @@ _MOST_EMPTY = 4
 def resample_counts(
     counts: npt.ArrayLike, *, resamples: int = 10_000, seed: np.random.Generator | int | None = 0
 ) -> npt.NDArray[np.float64]:
-    """Draw clusters with replacement and sum their counts, once per resample.
+    """Return the summed counts of clusters that are drawn with replacement, for each resample.
 
-    Use it to get intervals of several statistics from one set of resamples.
+    Use it to compute intervals of several statistics from the same resamples.
 
     Args:
         counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`.
@@ -55,9 +55,9 @@ def resample_counts(
         TypeError: If `counts` is not numeric or `resamples` is not an integer.
 
     Notes:
-        The order of the clusters does not matter. Sums of integers are exact up to 2**53. Memory
-        beyond the result is below about 50 MB for up to a million clusters. With one cluster, all
-        resamples are equal to it.
+        The order of the clusters does not matter. Sums of integers are exact up to 2**53. In
+        addition to the result, less than about 50 MB of memory is used for up to a million
+        clusters. With one cluster, all resamples are equal to it.
 
     References:
         Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
@@ -91,8 +91,8 @@ def cluster_bootstrap(
 ) -> tuple[float, float, float]:
     """Return a statistic of summed counts with a cluster-robust confidence interval.
 
-    Pairs that share a fact are not independent. Therefore facts, not pairs, are omitted one at a
-    time, or resampled under "percentile".
+    Pairs of one fact are not independent. Therefore the jackknife omits facts, not pairs, and
+    "percentile" resamples facts.
 
     Args:
         counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`, as from
@@ -110,15 +110,15 @@ def cluster_bootstrap(
         TypeError: If `counts` is not numeric.
 
     Notes:
-        The bounds are NaN, with an `UndefinedMetricWarning` that gives the reason, if there are
-        fewer than four clusters, or an effective number (Kish) below four, as when one cluster has
-        half of the pairs; if the estimate is undefined; if the statistic is undefined in every
-        resample; and, for a custom statistic, if omitting one cluster makes it undefined or changes
-        nothing. In other cases, resamples in which it is undefined are excluded.
-        Under "percentile" a statistic that never varies has an interval of width 0, and coverage
-        is too low near 0 and 1 and below about 50 clusters.
-        The order of the clusters does not matter. A custom statistic is treated as a proportion or
-        a difference of proportions if it is a `CountRatio`.
+        The bounds are NaN, with an `UndefinedMetricWarning` that gives the reason, in these cases:
+        there are fewer than four clusters, or an effective number (Kish) below four, as if one
+        cluster has half of the pairs; the estimate is undefined; the statistic is undefined in
+        every resample; a custom statistic is undefined without one of the clusters, or does not
+        depend on which one is omitted. If the statistic is undefined only in some resamples, these
+        are excluded. Under "percentile" a statistic that never varies has an interval of width 0,
+        and coverage is too low near 0 and 1 and with fewer than about 50 clusters. The order of the
+        clusters does not matter. A custom statistic is treated as a proportion or a difference of
+        proportions if it is a `CountRatio`.
 
     References:
         B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3;
@@ -223,14 +223,14 @@ def cluster_sums(counts: npt.NDArray[np.number], clusters: Integers) -> Floats:
 def group_values(
     sums: Floats, statistics: Mapping[str, Statistic], intervals: Intervals
 ) -> dict[str, GroupValue]:
-    """Return each statistic of the summed rows of `sums`; they share resamples."""
+    """Return each statistic of the summed rows of `sums`, computed on the same resamples."""
     return values_of_groups([(sums, intervals)], statistics)[0]
 
 
 def values_of_groups(
     groups: Iterable[tuple[Floats, Intervals]], statistics: Mapping[str, Statistic]
 ) -> list[dict[str, GroupValue]]:
-    """Return each statistic of several groups of one level, with the limits computed together.
+    """Return each statistic of several groups with the same confidence level.
 
     Args:
         groups: The sums of the clusters of each group, and its intervals.
@@ -266,7 +266,7 @@ def values_of_groups(
 def _values(
     sums: Floats, totals: Floats, statistics: Mapping[str, Statistic], intervals: Intervals
 ) -> dict[str, GroupValue]:
-    """Return each statistic of one group, without the limits of those that have an inference."""
+    """Return each statistic of one group; limits from a `ClusterT` are not computed here."""
     drawn, inferred = np.empty((0, sums.shape[1])), dict[str, ClusterT]()
     if len(sums) and intervals.method == "auto":
         inferred = cluster_ts(statistics, sums)
@@ -292,7 +292,7 @@ def _interval(
 ) -> tuple[float, float, str]:
     """Return the interval of one statistic of clusters, and the reason if it is NaN.
 
-    For a statistic with an inference the limits are NaN here, without a reason.
+    For a statistic with a `ClusterT` the limits are NaN here, without a reason.
     """
     confidence, method = intervals.confidence, intervals.method
     least = LEAST_CLUSTERS if method == "auto" else 2

@@ -3,25 +3,26 @@
 A statistic here is a mean of sums over clusters, such as a proportion; a weighted sum of such
 means; a function of one of them with other sums fixed; or any other function, which uses the
 jackknife. The variance of a sum of means at a hypothesised value is the jackknife variance over
-clusters plus a term for few events. This term is the fraction 1 / (1 + e) of the minimum variance
-of a mean of that value, for events of the observed size and identical rows within a cluster. Here e
-is the number of clusters on which the jackknife variance rests, (sum of squared influences)^2 / sum
-of their fourth powers. The term is 0 at the value 0, so for a difference 1 / (1 + e)^2 of its
-square, divided by the number of clusters, is also added. A statistic without any event, e = 0, has
-Wilson's interval with clusters as trials; with many events the term vanishes. For a difference, the
-variance at values farther from 0 than the estimate is at least Tango's: the variance at the most
-likely rates of gains and losses under the value, times the observed design effect. Without it,
-one-sided tests at a margin reject too often.
-The interval contains the values that t does not reject, so p is below 1 minus the level exactly
-when the interval excludes the value. Degrees of freedom are Kish's number of clusters minus one.
-Arrays may contain many data sets: clusters are the last axis of means and the last but one of sums.
+clusters plus a term for few events. This term is 1 / (1 + e) times the minimum variance of a mean
+of that value, for events of the observed size and identical rows within a cluster. Here e is the
+effective number of clusters that contribute to the jackknife variance, (sum of squared
+influences)^2 / sum of their fourth powers. The term is 0 at the value 0. Therefore, for a
+difference, 1 / (1 + e)^2 of its square, divided by the number of clusters, is also added. A
+statistic without any event, e = 0, has Wilson's interval with clusters as trials; with many events
+the term is close to 0. For a difference, the variance at values farther from 0 than the estimate is
+at least Tango's variance: that at the most likely rates of gains and losses under the value, times
+the observed design effect. Without it, one-sided tests at a margin would reject too often. The
+interval contains the values that the t test does not reject, so p is below 1 minus the confidence
+level exactly if the interval excludes the value. Degrees of freedom are the effective number of
+clusters (Kish) minus one. Arrays may contain many data sets: clusters are the last axis of means
+and the second to last axis of sums.
 
 References:
     B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E. B.
     Wilson, Journal of the American Statistical Association 22, 1927 (variance at the hypothesised
     value); L. Kish, Survey Sampling, Wiley 1965, section 5.4; F. E. Satterthwaite, Biometrics
-    Bulletin 2, 1946 (number that a variance rests on); T. Tango, Statistics in Medicine 17, 1998
-    (variance of a paired difference under a hypothesised value).
+    Bulletin 2, 1946 (effective number of contributions to a variance); T. Tango, Statistics in
+    Medicine 17, 1998 (variance of a paired difference under a hypothesised value).
 """
 
 import functools
@@ -37,7 +38,7 @@ from surface_consistency.metrics._inputs import Flags, Floats
 from surface_consistency.metrics.uncertainty import intervals
 
 Link: TypeAlias = Callable[[Floats, Floats], Floats]
-"""Maps means, shape `(...)`, and sums over clusters, `(..., k)`, to values of a statistic."""
+"""A function from means, shape `(...)`, and sums over clusters, `(..., k)`, to a statistic."""
 
 
 class Part(NamedTuple):
@@ -57,12 +58,12 @@ class Part(NamedTuple):
     """Size of a single event in the averaged values: a variable with the values 0 and `reach` has
     the same mean and mean square. If it is NaN, the limit farther from 0 is used."""
     events: float = math.nan
-    """Mean size of the events of a paired difference, which have the size `reach`; NaN if each
-    count in the numerator is one of rows with one event, and 0 if rows have several."""
+    """Mean size of the events of a paired difference, which have the size `reach`; NaN if each row
+    has at most one event, which the numerator counts, and 0 if rows have several."""
 
 
 class ShareStatistic:
-    """A statistic of summed counts with the means of which it is made; see `of_shares`."""
+    """A statistic of summed counts that is a function of means; see `of_shares`."""
 
     parts: tuple[Part, ...]
     link: Link | None
@@ -91,18 +92,18 @@ class ClusterT(NamedTuple):
     value: Floats
     """The sum, shape `(...)`, as are all fields."""
     variance: Floats
-    """Its jackknife variance over clusters, pooled over its means if one has few events."""
+    """Jackknife variance of the sum over clusters, pooled over its means if one has few events."""
     few_events: Floats
-    """Variance term for few events at values of the sign of the data and at those farther from 0,
-    divided by the minimum variance at such a value."""
+    """Variance term for few events at a hypothesised value, divided by the minimum variance at that
+    value."""
     few_events_within: Floats
-    """The same term at values nearer to 0, for a sum with either sign, divided by the difference of
-    the squares: close to 0 unless all clusters are alike. Without it the variance would then be 0,
-    and every value would be rejected."""
+    """Further term at values nearer to 0 than the estimate, for a sum with either sign, divided by
+    the difference of their squares. It is close to 0 unless all clusters are equal; without it the
+    variance would then be 0, and every value would be rejected."""
     df: Floats
     """Degrees of freedom of the variance."""
     n_effective: Floats
-    """Kish's number of clusters of the mean for which it is smallest."""
+    """Effective number of clusters (Kish) of the mean for which it is smallest."""
     least: Floats
     """Minimum of the sum."""
     most: Floats
@@ -119,10 +120,10 @@ class ClusterT(NamedTuple):
 
     @property
     def is_inferred(self) -> Flags:
-        """Whether there are enough clusters for inference and the spread between them is known.
+        """Whether there are enough clusters for inference and the variance between them is known.
 
-        The spread is unknown for a sum that is equal in all clusters if it has no bounds, or if the
-        events of all rows have one size that is not the distance to a bound.
+        If the sum is equal in all clusters, the variance is unknown in two cases: the sum has no
+        bounds, or the events of all rows have one size that is not the distance to a bound.
         """
         size = np.abs(self.value)
         varies = self.variance > (1e-12 * size) ** 2
@@ -196,7 +197,7 @@ class ClusterT(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             for _ in range(_STEPS):
                 next_place = np.where(high > low, far - high * (far - near) / (high - low), far)
-                # A limit that has converged does not depend on the other data sets.
+                # A converged limit is kept, so that it does not depend on the other data sets.
                 middle = np.where(is_found, middle, next_place)
                 at = excess(middle)
                 turn = np.where(at <= 0.0, -1.0, 1.0)
@@ -222,7 +223,7 @@ class ClusterT(NamedTuple):
         return intervals.t_p_value(self.t(null), self.df)
 
     def bounds(self, confidence: float) -> tuple[Floats, Floats]:
-        """Return the limits at a level: the values at which t equals its quantile."""
+        """Return the limits at a confidence level: the values at which t equals its quantile."""
         size = np.abs(self.value)
         square = intervals.t_quantile(self.df, confidence) ** 2
         few_events, within, error = (
@@ -277,7 +278,7 @@ def _distinct(sums: Floats) -> tuple[Floats, Floats]:
 
 
 def _rests_on(influences: Floats, times: Floats) -> Floats:
-    """Return the number of clusters (last axis) on which a sum of squares rests; 0 if it is 0."""
+    """Return the effective number of clusters (last axis) in a sum of squares; 0 if it is 0."""
     # Scaled, so that fourth powers of small influences do not underflow.
     largest = np.abs(influences).max(axis=-1, initial=0.0, keepdims=True)
     squares = influences / np.where(largest > 0.0, largest, 1.0)
@@ -287,7 +288,7 @@ def _rests_on(influences: Floats, times: Floats) -> Floats:
 
 
 def cluster_t(parts: Sequence[Part], sums: Floats) -> ClusterT | None:
-    """Return the inference of a weighted sum of means; None if a part is not between its limits.
+    """Return the inference of a weighted sum of means; None if a mean is not between its limits.
 
     The sums of clusters have shape `(..., n_clusters, k)`.
     """
@@ -361,7 +362,7 @@ def mean_t(
             contributes to two means.
 
     Returns:
-        The inference, every field of one shape; None if a mean is not between its limits.
+        The inference, with all fields of the same shape; None if a mean is not between its limits.
     """
     if np.isfinite(least).all():
         slack = _ROUNDING * np.maximum(below, 0.0)
@@ -385,7 +386,7 @@ def mean_t(
         moved = weights[..., None] * (above - means[..., None] * below) / left
         variances = _jackknife_variance(moved, below, times)
         rests_on = _rests_on(moved, times)
-        # If many clusters contribute evenly to graded events, the term for few events vanishes.
+        # If many clusters contribute evenly to graded events, there is no term for few events.
         is_graded = (least >= 0.0) & (reaches < (1.0 - _ROUNDING) * most)
         if is_graded.any():
             n_holding = np.where(is_graded, intervals.effective_number(above, times), 0.0)
@@ -459,7 +460,7 @@ class StudentBounds(NamedTuple):
     """Whether that scale is the atanh of the statistic."""
 
     def bounds(self, confidence: float) -> tuple[Floats, Floats]:
-        """Return the limits at a level, on the scale of the statistic."""
+        """Return the limits at a confidence level, on the scale of the statistic."""
         half = intervals.t_quantile(self.df, confidence) * self.error
         ends = np.stack([self.value - half, self.value + half])
         low, high = np.where(self.is_fisher_z, np.tanh(ends), ends)
@@ -479,8 +480,9 @@ def jackknife(
 ) -> StudentBounds:
     """Return t limits from the values with one cluster omitted each, along the last axis.
 
-    NaN if one of these is undefined or all are equal, so that the spread is unknown. If `sizes` of
-    the clusters are given, the degrees of freedom come from Kish's number of clusters.
+    The limits are NaN if one of the values is undefined or all are equal, so that the variance is
+    unknown. If `sizes` of the clusters are given, the degrees of freedom come from the effective
+    number of clusters (Kish).
     """
     value, n_clusters = np.asarray(estimate, dtype=np.float64), left_out.shape[-1]
     if n_clusters < 2:
@@ -522,7 +524,7 @@ def cluster_ts(
 
 
 def parts_of(statistic: Callable[[Floats], npt.ArrayLike]) -> tuple[Part, ...]:
-    """Return the means of which a statistic is a sum or a function; empty for others."""
+    """Return the means from which a statistic is computed; empty for other statistics."""
     parts: tuple[Part, ...] = getattr(statistic, "parts", ())
     return parts
 
@@ -557,7 +559,7 @@ def inferred_bounds(
     if link is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = (link(low, totals), link(high, totals))
-        # The limit of a ratio without a maximum may be infinite, but not undefined.
+        # The limit of a ratio without a maximum may be infinite, but must not be undefined.
         low, high = np.minimum(*ends), np.maximum(*ends)
     unknown = np.isnan(estimate) | np.isnan(low) | np.isnan(high)
     low = np.where(unknown, np.nan, np.fmin(low, estimate))

@@ -16,14 +16,15 @@ from surface_consistency.metrics import _inputs
 def effective_number(sizes: _inputs.Floats, times: _inputs.Floats | float = 1.0) -> _inputs.Floats:
     """Return the effective number of clusters (Kish) for sizes along the last axis.
 
-    `times` is the number of clusters of each size. (sum)^2 / sum of squares; 0 without clusters.
+    `times` is the number of clusters of each size. The result is (sum of sizes)^2 / sum of their
+    squares; 0 without clusters.
     """
     total, squares = (sizes * times).sum(axis=-1), (sizes**2 * times).sum(axis=-1)
     return np.asarray(total**2 / np.where(squares > 0.0, squares, 1.0))
 
 
 def enough_clusters(n_effective: npt.ArrayLike) -> _inputs.Flags:
-    """Whether an effective number of clusters is large enough for inference."""
+    """Return whether an effective number of clusters is large enough for inference."""
     # A tolerance, so that rounding does not reject four equal clusters.
     return np.asarray(np.asarray(n_effective) > LEAST_CLUSTERS * (1.0 - 1e-9))
 
@@ -57,7 +58,8 @@ def _between(low: float, high: float, share: float) -> float:
 
 
 IntervalMethod: TypeAlias = Literal["auto", "percentile"]
-"""Method of intervals: t with a term for few events ("auto"), or quantiles of resamples."""
+"""Method of intervals: t with a variance term for few events ("auto"), or quantiles of
+resamples."""
 
 _METHODS = ("auto", "percentile")
 
@@ -80,11 +82,11 @@ class Intervals:
 
     Args:
         confidence: Nominal coverage, in (0, 1).
-        method: "auto" uses no resamples. It is a t interval over clusters for a proportion, a
-            difference of proportions or another weighted sum of them, with a variance term for few
-            events; the transformed interval for kappa and odds; a jackknife t interval for any
-            other function. The p-value comes from the same t. "percentile" uses the quantiles of
-            resamples.
+        method: "auto" uses no resamples. For a proportion, a difference of proportions or another
+            weighted sum of them, it is a t interval over clusters with a variance term for few
+            events; for kappa and odds, such an interval after transformation; for any other
+            function, a jackknife t interval. The p-value comes from the same t. "percentile" uses
+            the quantiles of resamples.
         resamples: Number of resamples, at least 1; use 1,000 or more. "auto" ignores it.
         seed: Seed of the resamples, at least 0, for reproducible numbers; a generator; or None for
             fresh entropy.
@@ -149,11 +151,11 @@ def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> tupl
             (0, 1).
 
     Notes:
-        Without a success the lower bound is exactly 0, without a failure the upper bound is exactly
-        1; neither interval has width 0. This is the published formula: if one event is expected in
-        six samples, its coverage is 0.84, whatever the sample size. `paired_by` and
+        Without a success the lower bound is exactly 0, and without a failure the upper bound is
+        exactly 1; neither interval has width 0. This is the published formula. Its coverage is 0.84
+        if one event is expected in six samples, for any sample size. `paired_by` and
         `cluster_bootstrap`, also with each row as a cluster, have wider limits for few events, with
-        a coverage of 0.93 at every rate; use them for pairs that share a fact.
+        a coverage of 0.93 at every rate; use them for pairs with common facts.
 
     References:
         E. B. Wilson, Journal of the American Statistical Association 22, 1927.

@@ -1,4 +1,4 @@
-"""The mean of a score in every group of a frame, with its cluster-robust t interval."""
+"""The mean of a score, for every group of a frame, with its cluster-robust t interval."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _ROUNDING: Final = 1e-12
 
 
 class MeanT(NamedTuple):
-    """Means of scores, each inferred as its distance from an end of the scale."""
+    """Means of scores; each is inferred as its distance from an end of the scale."""
 
     inferred: ClusterT
     """The distances, of one or many means."""
@@ -39,7 +39,7 @@ class MeanT(NamedTuple):
         return np.asarray(self.end + self.sign * self.inferred.value)
 
     def bounds(self, confidence: float) -> tuple[_inputs.Floats, _inputs.Floats]:
-        """Return the limits at a level."""
+        """Return the limits at a confidence level."""
         low, high = (self.end + self.sign * one for one in self.inferred.bounds(confidence))
         is_rising = self.sign > 0.0
         return np.where(is_rising, low, high), np.where(is_rising, high, low)
@@ -53,7 +53,7 @@ class Distances(NamedTuple):
     """Distances of scores from the nearer end of their scale, or from 0 if the scale has no end."""
 
     sums: _inputs.Floats
-    """Sums of rows, as the sums of the scores."""
+    """Sums of the distances of each row, in the shape of the sums of the scores."""
     reaches: _inputs.Floats
     """Mean square over mean of the distances of each task; NaN if the scale has no ends."""
     ends: tuple[float, float]
@@ -74,7 +74,7 @@ def distances(
     of_tasks: tuple[_inputs.Floats, _inputs.Floats, _inputs.Floats],
     scale: tuple[float, float],
 ) -> Distances:
-    """Measure scores from the nearer end of their scale.
+    """Convert scores to distances from the nearer end of their scale.
 
     The variance term for few scores away from that end assumes distances of the observed size, so
     that no result depends on the unit.
@@ -115,7 +115,7 @@ def mean_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute the mean score of each group, with a cluster-robust interval.
+    """Return the mean score of each group, with a cluster-robust interval.
 
     Args:
         frame: One row per observation, with the columns named below.
@@ -127,12 +127,13 @@ def mean_by(
             that the scores are differences.
         intervals: Confidence level; the method must be "auto".
         missing: "drop" excludes rows without a score, with a count in `n_missing` and an
-            `UnscoredWarning`; "raise" rejects them.
+            `UnscoredWarning`; "raise" raises an error.
 
     Returns:
         One row per group, sorted by label, with the columns `by`; mean, mean_low, mean_high;
-        p_value (two-sided, of a mean of 0, from the t of the interval); n, n_clusters, few_clusters
-        (fewer than 20), n_missing and not_inferred (why the interval is NaN; empty otherwise).
+        p_value (two-sided, null hypothesis: a mean of 0; from the t of the interval); n,
+        n_clusters, few_clusters (fewer than 20), n_missing and not_inferred (why the interval is
+        NaN; empty otherwise).
 
     Raises:
         ColumnNotFoundError: If a named column is not in the frame.
