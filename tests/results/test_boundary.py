@@ -95,12 +95,12 @@ def test_damaged_files_of_tools_are_read_or_raise_an_error_with_the_path(tmp_pat
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_while_the_samples_of_a_file_are_iterated_names_file_and_layout(error):
-    def whole(flats, file, notes):
+def test_error_while_iterating_samples_names_file_and_layout(error):
+    def failing(flats, file, notes):
         yield from flats
         raise error
 
-    flats = _within("TOOL", Path("f.json"), whole, [Flat({}, {}, {})], [])
+    flats = _within("TOOL", Path("f.json"), failing, [Flat({}, {}, {})], [])
 
     assert next(flats) == Flat({}, {}, {})
     with pytest.raises(RecordError, match=r"^f.json: not in the layout of TOOL \(.*; restore the"):

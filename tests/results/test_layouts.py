@@ -261,7 +261,7 @@ def test_samples_of_several_tasks_are_rejected_with_their_names(tmp_path):
         reject_mixed_tasks([one, other])
 
 
-def test_columns_of_each_layout_contain_those_of_no_earlier_one():
+def test_no_layout_contains_all_columns_of_an_earlier_one():
     """An entry after one that requires a subset of its columns would never be reached."""
     sets = [set(layout.columns.split()) for layout in layouts.LAYOUTS]
 

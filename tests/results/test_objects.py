@@ -204,7 +204,7 @@ def test_an_empty_patch_of_swe_bench_is_incorrect_and_an_error_has_no_score(tmp_
     }
 
 
-def test_empty_patches_are_counted_and_missing_instances_give_the_rate_of_the_leaderboard():
+def test_empty_patches_and_missing_instances_give_the_rate_of_the_leaderboard():
     """The leaderboard divides the number of resolved instances by that of all: 10 of 20."""
     reports = {
         name: [

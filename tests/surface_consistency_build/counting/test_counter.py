@@ -125,7 +125,7 @@ def test_colliding_hashes_do_not_change_counts(surfaces, documents):
         (("a",), ["", ""], {}, [0], [0]),
     ],
 )
-def test_counts_of_names_in_example_texts(names, documents, options, bounded, longest):
+def test_names_in_example_texts_are_counted(names, documents, options, bounded, longest):
     counts = counts_of(table_of(*names), documents, **options)
 
     assert counts.n_bounded.tolist() == bounded

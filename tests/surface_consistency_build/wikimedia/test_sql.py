@@ -118,7 +118,7 @@ def test_read_sql_reads_rows_longer_than_its_reads(tmp_path):
     assert rows(path, ["title", "id"]) == [(title, i) for i, title in enumerate(titles)]
 
 
-def test_categorylinks_without_titles_have_no_column_of_them(data_files):
+def test_missing_title_column_of_categorylinks_is_reported(data_files):
     path = data_files / "wikimedia" / "aawiki-20260101-categorylinks.sql.gz"
 
     # zcat FILE | grep -o "([0-9]*,'" | wc -l, and its first rows

@@ -40,7 +40,7 @@ def redirects(result):
     }
 
 
-def test_facts_get_the_redirects_of_the_build_and_keep_their_names_and_answers(facts, built, dumps):
+def test_augmented_facts_get_redirects_and_keep_names_and_answers(facts, built, dumps):
     states = []
     work = built.path.parents[1]
 
