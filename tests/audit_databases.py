@@ -43,9 +43,9 @@ def write_audit_databases(folder, domain, topologies, styles):
     """Write one database per topology, in which every entry is a fact, and its prompts.
 
     Args:
-        folder: Where to write.
+        folder: Folder of the databases.
         domain: Name of the domain.
-        topologies: By topology, its entries.
+        topologies: Entries by topology.
         styles: Names of `TEXTS`.
     """
     (folder / domain).mkdir(parents=True)

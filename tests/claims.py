@@ -28,8 +28,8 @@ def read_sentence(text):
     """Parse a sentence of `surface_consistency.tables.sentences`.
 
     Returns:
-        kind, quantity, estimate, low, high (as printed, in percent or points), p (a number, or
-        0.001 if it is below), direction and n, as far as they are written.
+        Printed values: kind, quantity, estimate, low, high (in percent or points), p (a number, or
+        0.001 if it is below), direction and n; values that are not printed are missing.
     """
     if "cannot be inferred" in text:
         return {"kind": "none", "quantity": text.partition(" cannot be inferred")[0]}
@@ -161,8 +161,8 @@ def page_records(folder):
 def check_page(folder):
     """Fail for a page with a record that differs from its tables; return the records."""
     records, tables = page_records(folder)
-    wrong = [(recompute(record, tables), record) for record in records]
-    assert [one for one in wrong if one[0]] == []
+    differing = [(recompute(record, tables), record) for record in records]
+    assert [one for one in differing if one[0]] == []
     return records
 
 

@@ -27,14 +27,14 @@ DATA_FILES = Path(__file__).resolve().parent / "data" / "files"
 
 
 collect_ignore = ["extension"]
-"""A separate package, which a test installs."""
+"""A separate package that a test installs."""
 
 
 @pytest.fixture(scope="session")
 def data_files() -> Path:
-    """Folder of third-party files, listed in its `README.md`; in every clone, not in the sdist."""
+    """Folder of third-party files, listed in its `README.md`; not in the sdist."""
     if not DATA_FILES.is_dir():
-        pytest.fail(f"no {DATA_FILES}: it is part of the repository; run the tests of a clone")
+        pytest.fail(f"folder {DATA_FILES} not found; run the tests in a clone of the repository")
     return DATA_FILES
 
 
@@ -45,11 +45,11 @@ def _shared_toys(request, tmp_path_factory):
     home = home.parent if hasattr(request.config, "workerinput") else home
 
     def train_once(examples, target, settings, vocabulary, recipe):
-        kept = home / f"toy-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
-        with filelock.FileLock(f"{kept}.lock"):
-            if not (kept / toy_models._RECIPE).is_file():
-                train(examples, kept, settings, vocabulary, recipe)
-        shutil.copytree(kept, target, dirs_exist_ok=True)
+        stored = home / f"toy-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
+        with filelock.FileLock(f"{stored}.lock"):
+            if not (stored / toy_models._RECIPE).is_file():
+                train(examples, stored, settings, vocabulary, recipe)
+        shutil.copytree(stored, target, dirs_exist_ok=True)
         return target
 
     with pytest.MonkeyPatch.context() as patch:

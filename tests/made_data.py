@@ -1,4 +1,4 @@
-"""Rows in the columns of the releases, made-up tables, and caches that tests do not share."""
+"""Rows with the columns of the releases, example tables, and separate caches of tests."""
 
 import copy
 import csv
@@ -109,7 +109,7 @@ def row():
 
 @pytest.fixture
 def write_csv(tmp_path):
-    """Write rows as the file of the release."""
+    """Write rows in the format of the released file."""
 
     def write(rows, name="test.csv", columns=COLUMNS, encoding="utf-8"):
         path = tmp_path / name

@@ -11,8 +11,8 @@ def conversation(n):
 def made(samples):
     """Contents by the columns of their layouts.
 
-    Each sample is its id and its score; layouts of answers alone have no scores. The answers and
-    the references are "A", the model is "m", and the model that others are compared with is "r".
+    Each sample is its id and its score; layouts of only answers have no scores. The answers and
+    the references are "A", the model is "m", and the reference model of comparisons is "r".
     """
 
     def rows(make):

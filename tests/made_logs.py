@@ -1,7 +1,7 @@
 """Logs in the layout of open-unlearning with real numbers and labels, and placeholder texts.
 
-What models wrote is under their licences and not here: a generation holds the short answer where
-that of the model did, and says that it does not know where it did not.
+Texts of models are under their licences and not included: a generation contains the short answer
+if that of the model did; otherwise, it is "I do not know."
 
     python -m tests.made_logs FOLDER
 """
@@ -45,15 +45,15 @@ def tofu_log(data_files, model, side):
     numbers = official_numbers(data_files)[model, side].set_index("index")
     verdicts = official_verdicts(data_files)
     answers = verdicts["short_answer"]
-    right = verdicts[f"{model}.{side}"] == 1
-    wrong = [f"perturbed_loss_{k}" for k in range(5)]
+    is_correct = verdicts[f"{model}.{side}"] == 1
+    perturbed = [f"perturbed_loss_{k}" for k in range(5)]
 
     def text(index):
         answer = answers.get(index, "told in a sentence")
         return {
             "input": f"user\n\nQuestion {index} about an author?assistant\n\n",
             "ground_truth": f"The answer to question {index} is {answer}, as told in the book.",
-            "generation": f"It is {answer}." if right.get(index, False) else "I do not know.",
+            "generation": f"It is {answer}." if is_correct.get(index, False) else "I do not know.",
             "rougeL_recall": numbers.at[index, "rougeL_recall"],
         }
 
@@ -71,7 +71,7 @@ def tofu_log(data_files, model, side):
     def score(column):
         return by_index(lambda i: {"score": float(numbers.at[i, column])})
 
-    of_golden = published(data_files)["summary"]
+    summary = published(data_files)["summary"]
     name = f"{model}/full/forget10" if side == "full" else f"{model}/retain90"
     metrics = {
         "forget_Q_A_ROUGE": by_index(text),
@@ -79,8 +79,8 @@ def tofu_log(data_files, model, side):
         "forget_Q_A_PARA_Prob": loss("paraphrased_loss"),
         "forget_Q_A_PERT_Prob": by_index(
             lambda i: {
-                "prob": [float(np.exp(-numbers.at[i, one])) for one in wrong],
-                "avg_loss": [float(numbers.at[i, one]) for one in wrong],
+                "prob": [float(np.exp(-numbers.at[i, one])) for one in perturbed],
+                "avg_loss": [float(numbers.at[i, one]) for one in perturbed],
             }
         ),
         "forget_truth_ratio": score("truth_ratio"),
@@ -89,7 +89,7 @@ def tofu_log(data_files, model, side):
         "forget_quality": {},
     }
     return {
-        key: {"agg_value": of_golden[name].get(key), "value_by_index": cells}
+        key: {"agg_value": summary[name].get(key), "value_by_index": cells}
         for key, cells in metrics.items()
     }
 

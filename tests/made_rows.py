@@ -1,4 +1,4 @@
-"""A small data set for the studies: four facts of two relations, with planted weaknesses."""
+"""A small data set for the studies: four facts of two relations, under several names."""
 
 import pytest
 
@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 def rows_of() -> list[dict]:
-    """Rows in the column layout of RedirectQA v1.0.0."""
+    """Rows with the columns of RedirectQA v1.0.0."""
     made = []
     for triple, subject, name, relation, answers in FACTS:
         forms = [(name, ["__MAIN__"], None)] + [

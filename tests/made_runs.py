@@ -1,4 +1,4 @@
-"""Run folders made by hand."""
+"""Run folders with given outcomes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

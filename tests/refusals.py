@@ -14,7 +14,7 @@ def refusals(
 ) -> Callable[..., None]:
     """Make a test that a call raises an error for each row, with the message at its end.
 
-    A class before the message stands for another `error`; a `fixture` is the first argument.
+    A class before the message replaces `error`; a `fixture` is the first argument.
     """
 
     @pytest.mark.parametrize("row", rows)

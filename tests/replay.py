@@ -1,4 +1,4 @@
-"""A server that replays answers, for tests of protocols."""
+"""A server with given responses, for tests of protocols."""
 
 import json
 import threading
@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 
 class ReplayServer:
-    """Answers each request by a function of its path and body: (status, bytes or JSON, headers)."""
+    """Responds by a function of path and body, which returns (status, bytes or JSON, headers)."""
 
     def __init__(self, answer):
         self.requests = []
@@ -17,9 +17,9 @@ class ReplayServer:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 is_form = "form" in self.headers["Content-Type"]
-                told = {k: v[0] for k, v in parse_qs(body).items()} if is_form else json.loads(body)
-                outer.requests.append((self.path, told))
-                status, data, *headers = answer(self.path, told)
+                sent = {k: v[0] for k, v in parse_qs(body).items()} if is_form else json.loads(body)
+                outer.requests.append((self.path, sent))
+                status, data, *headers = answer(self.path, sent)
                 data = data if isinstance(data, bytes) else json.dumps(data).encode()
                 self.send_response(status)
                 for name, value in headers:

@@ -12,6 +12,6 @@ def load_script(name):
     """Import a file of `scripts/`, whose name has no suffix."""
     loader = SourceFileLoader(name, str(ROOT / "scripts" / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    sys.modules[name] = module  # Where its data classes look for their module.
+    sys.modules[name] = module  # Data classes look up their module here.
     loader.exec_module(module)
     return module

@@ -77,9 +77,9 @@ def test_model_that_is_not_worse_passes_and_invalid_option_fails(run, results, t
     assert run("Compare", FILES="main.csv\nsame.csv", ARGS="", FAIL_IF="worse")[0] == 0
     assert (tmp_path / "output").read_text() == "exit-code=0\n"
 
-    code, said = run("Compare", FILES=results, ARGS="--no-such-option", FAIL_IF="")
+    code, errors = run("Compare", FILES=results, ARGS="--no-such-option", FAIL_IF="")
     assert code not in (0, 4)
-    assert "no-such-option" in said
+    assert "no-such-option" in errors
 
 
 @pytest.mark.skipif(BASH is None, reason="the steps are scripts of bash")

@@ -17,7 +17,7 @@ def change(folder, **fields):
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
 
 
-def refused(capsys, *words):
+def error_of(capsys, *words):
     """Run a command line that must fail, and return its one-line message."""
     capsys.readouterr()
     assert main(list(map(str, words))) == 2
@@ -39,16 +39,16 @@ def test_run_of_newer_version_or_unknown_study_raises(folder, capsys, fields, me
     lines = [["score", folder], ["report", folder, "--out", "x"], [*RUN, "--out", folder]]
 
     for words in lines[: 3 if "schema_version" in fields else 2]:
-        assert re.search(message, refused(capsys, *words))
+        assert re.search(message, error_of(capsys, *words))
 
 
 def test_runs_of_two_studies_on_one_page_raise(scored, folder, capsys):
     change(folder, study="slaq")
 
-    said = refused(capsys, "report", scored, folder, "--out", "x")
+    error = error_of(capsys, "report", scored, folder, "--out", "x")
 
-    assert f"one report is of one study, but {scored} is of redirectqa" in said
-    assert f"{folder} is of slaq; report them separately" in said
+    assert f"one report is of one study, but {scored} is of redirectqa" in error
+    assert f"{folder} is of slaq; report them separately" in error
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_runs_of_two_studies_on_one_page_raise(scored, folder, capsys):
         ([], ["settings.seed is 1 there and 0", "settings.truncate is None there and False now"]),
     ],
 )
-def test_settings_changed_between_start_and_resume_are_named(folder, capsys, words, messages):
+def test_settings_changed_before_a_resume_raise_with_both_values(folder, capsys, words, messages):
     if not words:
         manifest = json.loads((folder / "manifest.json").read_text())
         del manifest["settings"]["truncate"]
         change(folder, settings=manifest["settings"] | {"seed": 1})
 
-    said = refused(capsys, *RUN, *words, "--out", folder)
+    error = error_of(capsys, *RUN, *words, "--out", folder)
 
-    assert "belongs to a run with other settings: " in said
-    assert all(message in said for message in messages)
-    assert "Use the same settings to continue it, or choose another --out" in said
+    assert "belongs to a run with other settings: " in error
+    assert all(message in error for message in messages)
+    assert "Use the same settings to continue it, or choose another --out" in error
 
 
 def test_undeclared_and_missing_columns_raise(folder, capsys):
@@ -84,19 +84,19 @@ def test_undeclared_and_missing_columns_raise(folder, capsys):
         (frame.drop(columns="relation"), "no column 'relation' of RedirectOutcome"),
     ):
         changed.to_parquet(file)
-        said = refused(capsys, "report", folder, "--out", "x")
-        assert message in said
-        assert "outcomes.parquet" in said
+        error = error_of(capsys, "report", folder, "--out", "x")
+        assert message in error
+        assert "outcomes.parquet" in error
 
 
-def test_page_without_pairs_raises(folder, tmp_path, capsys):
+def test_report_without_pairs_raises(folder, tmp_path, capsys):
     pd.read_parquet(folder / "outcomes.parquet").head(0).to_parquet(folder / "outcomes.parquet")
     file = tmp_path / "verdicts.csv"
     file.write_text("item,a,b\n")
     comparison = ["paired", file, "--first", "a", "--second", "b"]
 
     for words, message in ((["report", folder], "no pair to report"), (comparison, "no rows")):
-        assert message in refused(capsys, *words, "--out", tmp_path / "page")
+        assert message in error_of(capsys, *words, "--out", tmp_path / "page")
         assert not (tmp_path / "page" / "report.html").exists()
 
 

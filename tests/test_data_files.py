@@ -1,4 +1,4 @@
-"""Third-party files of the tests: small, complete, and each with its licence."""
+"""Third-party files of the tests are small and have their licences."""
 
 import re
 
@@ -17,7 +17,7 @@ def test_every_folder_states_its_licence(data_files, name):
     assert re.search(r"facts|quotations|MIT|CC0|CC BY-SA", licence)
 
 
-def test_readme_names_every_folder_and_table(data_files):
+def test_readme_lists_every_folder_and_table(data_files):
     readme = (data_files / "README.md").read_text(encoding="utf-8")
 
     assert sorted(path.name for path in data_files.iterdir()) == ["README.md", *FOLDERS]
@@ -26,7 +26,7 @@ def test_readme_names_every_folder_and_table(data_files):
         assert f"`{path.name}`" in readme
 
 
-def test_files_stay_small(data_files):
+def test_files_are_small(data_files):
     sizes = [path.stat().st_size for path in data_files.rglob("*") if path.is_file()]
 
     assert sum(sizes) < 6_500_000

@@ -1,4 +1,4 @@
-"""Renamed objects warn as documented on the page of versions, and are removed in time."""
+"""Renamed objects warn as documented on the page of versions, and are removed on time."""
 
 import ast
 import re
@@ -39,7 +39,7 @@ def faults(source, version):
                 yield f"{node.name}: it was to go in {said['version']}"
 
 
-def test_deprecations_name_their_replacement_and_are_not_overdue():
+def test_deprecations_contain_their_replacement_and_are_not_overdue():
     version = tuple(map(int, surface_consistency.__version__.split(".")[:2]))
     found = [
         f"{file.relative_to(ROOT)}: {fault}"
@@ -70,7 +70,7 @@ def test_faulty_deprecations_are_detected(message, fault):
     assert not found or found[0].startswith(fault)
 
 
-def test_page_of_versions_shows_the_mark():
+def test_page_of_versions_shows_the_decorator():
     page = (ROOT / "docs" / "reference" / "guarantees.md").read_text("utf-8")
 
     marks = re.findall(r'@deprecated\("(.+)"\)', page)

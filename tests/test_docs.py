@@ -79,7 +79,7 @@ def checked_lines(source, place="<docs>"):
             continue
         for value, text in zip(values, printed, strict=False):
             decimals = len(text.partition(".")[2]) if "e" not in text else 12
-            # Half a unit of the last printed place, and a little for rounding.
+            # Half a unit of the last printed decimal, with a tolerance for rounding.
             assert value == pytest.approx(float(text), abs=0.5001 * 10.0**-decimals), (
                 f"{place}, line {node.lineno}: {ast.unparse(node)} is {value}, printed as {text}"
             )
@@ -115,17 +115,17 @@ def test_tutorial_prints_its_documented_output():
     assert result.attempted > 15
 
 
-def test_pictures_exist_and_are_small():
+def test_figures_exist_and_are_small():
     docs = DOCS.parent
-    pictures = [
+    figures = [
         (page.parent / found)
         for page in [*docs.rglob("*.md"), docs.parent / "README.md"]
         for found in re.findall(r"!\[[^\]]*\]\(([^)]+\.png)\)", page.read_text(encoding="utf-8"))
     ]
 
-    assert len(pictures) > 7
-    for picture in pictures:
-        assert picture.stat().st_size < 150_000, picture
+    assert len(figures) > 7
+    for figure in figures:
+        assert figure.stat().st_size < 150_000, figure
     for page in (docs / "gallery").glob("*.html"):
         assert page.stat().st_size < 1_000_000
         assert "/tmp/" not in page.read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ NEEDS_DUMPS = "build redirectqa"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder whose modules can be imported, as with PYTHONPATH=."""
+    """A folder whose modules can be imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
@@ -35,7 +35,7 @@ def blocks(guide):
     return [found.groups(default="") for found in FENCE.finditer(text)]
 
 
-def work_through(guide, folder):
+def run_guide(guide, folder):
     """Write the files of a guide, run its Python and commands; return the names it defines."""
     names = {}
     for language, name, text in blocks(guide):
@@ -62,26 +62,26 @@ def test_each_file_has_fewer_than_40_lines():
         assert max(sum(map(bool, map(str.strip, lines))) for lines in texts.values()) < 40
 
 
-def test_memory_guide_works_from_top_to_bottom(folder):
-    names = work_through("memory.md", folder)
+def test_memory_guide_runs_completely(folder):
+    names = run_guide("memory.md", folder)
 
     states, table = names["states"], names["table"].iloc[0]
-    told = [names["answers"][f"{of}/{state}"] for of in ("Peru", "Ghana") for state in states]
-    assert told == ["Lima", "Lima", "unknown", "Accra", "unknown", "Accra"]
+    found = [names["answers"][f"{of}/{state}"] for of in ("Peru", "Ghana") for state in states]
+    assert found == ["Lima", "Lima", "unknown", "Accra", "unknown", "Accra"]
     rates = ["leakage", "retrieval_mediated", "interference", "del_on_accuracy"]
     assert table[rates].tolist() == pytest.approx([1 / 3] * 4)
     assert table["not_inferred"] == "effective number of clusters 3, minimum 4"
     assert "reader" in (folder / "runs" / "reader" / "report.html").read_text("utf-8")
 
 
-def test_the_runner_guide_prints_the_minimal_runner():
+def test_runner_guide_contains_the_minimal_runner():
     source = GUIDES.parents[1] / "surface_consistency" / "models" / "minimal.py"
     texts = {name: text for _, name, text in blocks("runners.md") if name}
 
     assert texts["minimal.py"] == source.read_text(encoding="utf-8")
 
 
-def test_the_server_of_the_runner_guide_turns_timeouts_into_errors():
+def test_server_of_the_runner_guide_reports_timeouts_as_errors():
     def ask(model, text, params):
         if text == "slow":
             raise TimeoutError("60 s")
@@ -99,12 +99,12 @@ def test_the_server_of_the_runner_guide_turns_timeouts_into_errors():
     ]
 
 
-def test_extending_guide_works_from_top_to_bottom(folder):
+def test_extending_guide_runs_completely(folder):
     pytest.importorskip("surface_consistency_build", reason="it ends with a wiki to build")
-    names = work_through("extend.md", folder)
+    names = run_guide("extend.md", folder)
 
-    judged = (folder / "runs" / "atlas" / "scoring.json").read_text()
-    assert '"initials:InitialsRule"' in judged
+    scoring = (folder / "runs" / "atlas" / "scoring.json").read_text()
+    assert '"initials:InitialsRule"' in scoring
     assert 0 < names["table"]["share_lost"].iloc[0] <= 1
     page = (folder / "runs" / "capitals" / "report.html").read_text("utf-8")
     assert "Capitals" in page

@@ -63,10 +63,10 @@ def read_only(app, words):
 @functools.cache
 def help_text(*command):
     """Return the help of a command; that of `score` for each study."""
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         assert main([*command, "--help"]) == 0
-    return told.getvalue()
+    return output.getvalue()
 
 
 def texts_of(words):
@@ -96,7 +96,7 @@ def test_command_lines_are_valid(page, monkeypatch, tmp_path):
     monkeypatch.setattr(app, "run_app", read_only)
     for words in command_lines(page):
         if words[0] == "score" and page.stem in STUDIES and "--study" not in words:
-            words += ["--study", page.stem]  # What a run that is there would say.
+            words += ["--study", page.stem]  # An existing run would determine the study.
         if words[0] != "lm-eval" and not PLUGINS.intersection(words) and "..." not in words:
             assert main(words) == 0, " ".join(words)
         if words[0] in ("report", "analyse") and "--fact" not in words:

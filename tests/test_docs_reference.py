@@ -22,7 +22,7 @@ NOT_SHOWN = {"surface_consistency.cli"}
 """Subpackages that are used from the command line."""
 
 
-def doors():
+def exporting_packages():
     """List the subpackages that export names."""
     for path in sorted(PACKAGE.rglob("__init__.py")):
         name = ".".join(path.parent.relative_to(ROOT).parts)
@@ -40,7 +40,7 @@ def directives():
 
 @pytest.fixture(scope="module")
 def shown():
-    """Return the documented objects by name; several if a name is listed twice."""
+    """The documented objects by name; several if a name is listed twice."""
     objects = {}
     for _, target, members in directives():
         try:
@@ -68,27 +68,27 @@ def public_names(module):
         yield from (name for name in names if not name.startswith("_"))
 
 
-@pytest.mark.parametrize("door", list(doors()))
-def test_each_export_is_in_the_reference(door, shown):
-    room = importlib.import_module(door)
+@pytest.mark.parametrize("package", list(exporting_packages()))
+def test_each_export_is_in_the_reference(package, shown):
+    module = importlib.import_module(package)
 
     missing = [
         name
-        for name in room.__all__
-        if not inspect.ismodule(getattr(room, name))
-        and not any(getattr(room, name) is item for item in shown.get(name, ()))
+        for name in module.__all__
+        if not inspect.ismodule(getattr(module, name))
+        and not any(getattr(module, name) is item for item in shown.get(name, ()))
     ]
 
     assert not missing
 
 
-def test_each_object_is_on_one_page_once():
+def test_each_object_is_documented_once():
     targets = [target for _, target, _ in directives()]
 
     assert sorted(targets) == sorted(set(targets))
 
 
-def test_settings_pages_match_the_records():
+def test_settings_pages_equal_those_of_the_records():
     script = runpy.run_path(str(ROOT / "scripts" / "option_tables"))
     written = {page.stem: page.read_text("utf-8") for page in script["FOLDER"].glob("*.md")}
 

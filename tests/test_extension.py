@@ -1,7 +1,7 @@
 """A study, a rule, a runner and an analysis of another package, installed into an environment.
 
-`tests/extension/shouting` is a package of its own. What it brings is run, killed, resumed, judged
-by another rule, reported and compared without a change in ours.
+`tests/extension/shouting` is a separate package. Its study is run, killed, resumed, scored
+by another rule, reported and compared without changes in this package.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Messages of the library name arguments and fields; only the command line names flags."""
+"""Messages of the library contain arguments and fields; only the command line uses flags."""
 
 import ast
 import re
@@ -33,7 +33,7 @@ def texts(module):
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_message_of_the_library_names_a_flag(module):
+def test_messages_of_the_library_do_not_contain_flags(module):
     found = [
         f"{module.name}:{line}: {text}"
         for line, text in texts(module)

@@ -26,8 +26,8 @@ def rows_of(script, part, out, monkeypatch):
     """Run a part; return its rows by description."""
     monkeypatch.setattr(sys, "argv", ["gpu", part, "--out", str(out), "--tiny"])
     assert script["main"]() == 0
-    held = json.loads((out / f"{part}.json").read_text())
-    return {row["what"]: row for row in held["rows"]}
+    content = json.loads((out / f"{part}.json").read_text())
+    return {row["what"]: row for row in content["rows"]}
 
 
 @pytest.mark.scheduled
@@ -47,7 +47,7 @@ def test_all_parts_are_in_one_table(script, tmp_path, monkeypatch):
     assert headings == ["Faults", "Speed", "Agreement", "Trained", "Minimal"]
 
 
-def test_missed_goal_is_marked_and_row_without_value_is_not(script):
+def test_missed_goal_is_marked_but_not_a_row_without_a_value(script):
     missed = script["row"]("a", 0.4, "", least=0.5)
     unknown = script["row"]("b", None, "", least=0.5, note="no | GPU")
 
@@ -56,7 +56,7 @@ def test_missed_goal_is_marked_and_row_without_value_is_not(script):
     assert script["cells"](unknown) == "| b | - | >= 0.5 |  | no / GPU |"
 
 
-def test_without_a_gpu_only_tiny_runs(script, tmp_path, monkeypatch, capsys):
+def test_script_without_a_gpu_requires_tiny(script, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr(sys, "argv", ["gpu", "speed", "--out", str(tmp_path)])
 

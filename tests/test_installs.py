@@ -18,13 +18,13 @@ PROJECTS = {
     name: tomllib.loads((home / "pyproject.toml").read_text("utf-8"))["project"]
     for name, home in HOMES.items()
 }
-LIBRARY, MAKERS = PROJECTS.values()
+LIBRARY, BUILDERS = PROJECTS.values()
 EXTRAS = LIBRARY["optional-dependencies"]
 FOR_USERS = set(EXTRAS) - {"dev", "docs", "test"}
 
 
 def distributions(extra):
-    """Name what an extra installs, with the extras and the makers of data that it names."""
+    """Yield the distributions that an extra installs, with its extras and the builders."""
     for line in map(Requirement, EXTRAS[extra]):
         if line.name == LIBRARY["name"]:
             for other in line.extras:
@@ -32,45 +32,45 @@ def distributions(extra):
         else:
             yield line.name
     if extra == "build":
-        yield from (Requirement(line).name for line in MAKERS["dependencies"])
+        yield from (Requirement(line).name for line in BUILDERS["dependencies"])
 
 
 def missing_parts():
-    """Yield file, library and extra of each such error; None for what a variable holds."""
+    """Yield file, library and extra of each such error; None for values of variables."""
     for package, home in HOMES.items():
         for path in sorted((home / package).rglob("*.py")):
             tree = ast.parse(path.read_text("utf-8"))
             assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
             targets = [getattr(node, "target", None) or node.targets[0] for node in assigned]
             constants = {
-                target.id: said(node.value, {})
+                target.id: value_of(node.value, {})
                 for target, node in zip(targets, assigned, strict=True)
                 if isinstance(target, ast.Name)
             }
             for node in ast.walk(tree):
                 name = getattr(getattr(node, "func", None), "id", None)
-                # An error of a library in another version names no extra.
+                # An error for another version of a library does not contain an extra.
                 other_version = any(one.arg == "installed" for one in getattr(node, "keywords", ()))
                 if name in ("MissingDependencyError", "check_tool") and not other_version:
-                    yield path.name, *(said(one, constants) for one in node.args[1:3])
+                    yield path.name, *(value_of(one, constants) for one in node.args[1:3])
 
 
-def said(node, constants):
-    """Return the value of a literal, or of a name that a module gives one."""
+def value_of(node, constants):
+    """Return the value of a literal, or of a constant of the module."""
     if isinstance(node, ast.Name):
         return constants.get(node.id)
     return node.value if isinstance(node, ast.Constant) else None
 
 
-def test_extras_are_named_for_tasks_and_all_is_all_of_them():
-    [everything] = map(Requirement, EXTRAS["all"])
+def test_extra_all_contains_all_extras_for_users():
+    [all_extra] = map(Requirement, EXTRAS["all"])
 
-    assert everything.extras == FOR_USERS - {"all"}
+    assert all_extra.extras == FOR_USERS - {"all"}
     assert len(FOR_USERS) <= 10
 
 
-def test_each_error_of_a_missing_part_names_an_extra_that_installs_it():
-    found = [one for one in missing_parts() if one[0] != "extras.py"]  # It hands its own on.
+def test_errors_for_missing_libraries_contain_an_extra_that_installs_them():
+    found = [one for one in missing_parts() if one[0] != "extras.py"]  # It passes on its arguments.
 
     assert len(found) > 15
     for file, library, extra in found:
@@ -79,14 +79,14 @@ def test_each_error_of_a_missing_part_names_an_extra_that_installs_it():
         assert library in (None, "tokenizers", *core, *distributions(extra)), file
 
 
-def test_both_distributions_are_of_one_project():
+def test_both_distributions_have_the_same_metadata():
     for field in ("authors", "requires-python", "classifiers", "license", "urls"):
-        assert LIBRARY[field] == MAKERS[field], field
+        assert LIBRARY[field] == BUILDERS[field], field
     named = {"Homepage", "Documentation", "Source", "Issues", "Changelog", "Citation"}
     assert set(LIBRARY["urls"]) == named
 
 
-def test_classifiers_name_pythons_that_are_allowed():
+def test_classifiers_list_allowed_versions_of_python():
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(LIBRARY["classifiers"]))
     allowed = SpecifierSet(LIBRARY["requires-python"])
 
@@ -95,25 +95,25 @@ def test_classifiers_name_pythons_that_are_allowed():
 
 
 @pytest.mark.parametrize("name", HOMES)
-def test_every_requirement_has_a_lowest_version(name):
+def test_every_requirement_has_a_minimum_version(name):
     lines = [*PROJECTS[name]["dependencies"]]
     lines += [
         line for extra in PROJECTS[name].get("optional-dependencies", {}).values() for line in extra
     ]
 
     for line in map(Requirement, lines):
-        is_own = line.name in (LIBRARY["name"], MAKERS["name"])
-        assert is_own or any(one.operator == ">=" for one in line.specifier), line
+        is_internal = line.name in (LIBRARY["name"], BUILDERS["name"])
+        assert is_internal or any(one.operator == ">=" for one in line.specifier), line
 
 
 @pytest.mark.parametrize("name", HOMES)
-def test_links_of_the_page_on_the_index_lead_out_of_it(name, monkeypatch):
+def test_links_of_the_readme_on_the_index_are_absolute(name, monkeypatch):
     metadata = pytest.importorskip("hatchling.metadata.core")
     pytest.importorskip("hatch_fancy_pypi_readme")
     from hatchling.plugin.manager import PluginManager
 
     markdown = pytest.importorskip("readme_renderer.markdown")
-    monkeypatch.chdir(HOMES[name])  # As a build does.
+    monkeypatch.chdir(HOMES[name])  # As in a build.
     text = metadata.ProjectMetadata(str(HOMES[name]), PluginManager()).core.readme
     page = markdown.render(text)
 
@@ -148,10 +148,10 @@ def replace(path, old, new):
 
 def test_version_authors_and_address_are_the_same_in_all_files(release):
     assert list(release.disagreements()) == []
-    assert f"surface-consistency=={release.version()}" in MAKERS["dependencies"]
+    assert f"surface-consistency=={release.version()}" in BUILDERS["dependencies"]
 
 
-def test_no_other_file_contains_the_address_of_the_repository(release):
+def test_only_known_files_contain_the_address_of_the_repository(release):
     names = ("*.md", "*.ipynb", "*.cff", "*.toml", "*.yml", "*.yaml", "*.py", "*.jinja", "*.j2")
     skipped = {".venv", ".git", "tests", "site"}
     found = {
@@ -175,7 +175,7 @@ def test_no_other_file_contains_the_address_of_the_repository(release):
         ("CITATION.cff", "name: The", "name: A", "pyproject.toml has other authors or another"),
     ],
 )
-def test_a_file_that_differs_is_named(release, copy, name, old, new, message):
+def test_differing_files_are_reported(release, copy, name, old, new, message):
     replace(copy / name, old, new)
 
     assert any(message in line for line in release.disagreements())
@@ -199,7 +199,7 @@ def test_fill_copies_authors_and_address_from_the_citation(release, copy):
     assert "--owner lab`" in (copy / "SECURITY.md").read_text("utf-8")
 
 
-def test_a_confirmed_release_prints_its_steps_in_a_dry_run(release, copy, monkeypatch, capsys):
+def test_confirmed_release_prints_its_steps_in_a_dry_run(release, copy, monkeypatch, capsys):
     confirmed = ["release", "--dry-run", "--confirm", "naist-nlp/surface-consistency"]
     monkeypatch.setattr(sys, "argv", confirmed)
 
@@ -212,9 +212,7 @@ def test_a_confirmed_release_prints_its_steps_in_a_dry_run(release, copy, monkey
 
 
 @pytest.mark.parametrize("words", [[], ["--confirm", "fork/surface-consistency"], ["--tagged"]])
-def test_a_release_stops_until_the_repository_is_confirmed(
-    release, copy, monkeypatch, capsys, words
-):
+def test_release_requires_confirmation_of_the_repository(release, copy, monkeypatch, capsys, words):
     monkeypatch.setattr(sys, "argv", ["release", *words])
 
     assert release.main() == 1
@@ -223,7 +221,7 @@ def test_a_release_stops_until_the_repository_is_confirmed(
     assert "CITATION.cff has naist-nlp/surface-consistency by The surface-consistency" in error
 
 
-def test_a_development_version_is_not_released(release, copy, monkeypatch, capsys):
+def test_development_version_is_not_released(release, copy, monkeypatch, capsys):
     replace(copy / "surface_consistency/__init__.py", "0.1.0", "0.1.0.dev0")
     monkeypatch.setattr(sys, "argv", ["release"])
 

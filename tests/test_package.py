@@ -1,4 +1,4 @@
-"""The names of the package."""
+"""Public and private names of the packages."""
 
 import ast
 import importlib
@@ -20,14 +20,14 @@ MODULES = sorted(
     for package in PACKAGES
     for info in pkgutil.walk_packages(package.__path__, prefix=f"{package.__name__}.")
 )
-DOORS = [
+EXPORTING = [
     name
     for name in ("surface_consistency", *MODULES)
     if "__all__" in vars(importlib.import_module(name))
 ]
 
 
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", EXPORTING)
 def test_all_is_sorted_and_its_names_exist(name):
     module = importlib.import_module(name)
 
@@ -48,9 +48,9 @@ def imported_names(file):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_private_names_begin_with_an_underscore(package):
+def test_private_and_imported_names_are_not_imported_from_other_modules(package):
     root = Path(package.__file__).parent
-    wrong = []
+    private = []
     for path in sorted(root.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(
@@ -61,13 +61,13 @@ def test_private_names_begin_with_an_underscore(package):
             if hasattr(home, "__path__"):
                 continue
             imported = imported_names(home.__file__)
-            wrong += [
+            private += [
                 f"{path.relative_to(root)}: {alias.name} of {node.module}"
                 for alias in node.names
                 if alias.name.startswith("_") or alias.name in imported
             ]
 
-    assert not wrong
+    assert not private
 
 
 def test_unknown_public_name_is_rejected():

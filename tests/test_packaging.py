@@ -60,7 +60,7 @@ def test_name_version_scripts_and_licence_of_the_recipe_are_those_of_the_project
     assert recipe["build"].get("python", {}).get("entry_points", []) == scripts
 
 
-def test_recipes_render(pair, monkeypatch):
+def test_recipes_are_rendered(pair, monkeypatch):
     tool = pytest.importorskip("rattler_build")
     monkeypatch.setenv("SDIST_SHA256", "0" * 64)
     recipe = ROOT / "packaging" / pair[0]["package"]["name"] / "recipe.yaml"

@@ -18,7 +18,7 @@ from surface_consistency.schemas.settings import Settings
 
 
 class Whole(Study):
-    """Toys against games.
+    """Toys compared with games.
 
     More."""
 
@@ -39,24 +39,24 @@ class Half(Study):
 
 
 class Renamed(Whole):
-    """A study that calls itself otherwise."""
+    """A study with the name of another study."""
 
     name = "slaq"
 
 
 class Bare:
-    """No study."""
+    """Not a study."""
 
 
 class Alike:
-    """Has what a study has, and is none."""
+    """Has the attributes of a study, but is not one."""
 
     name = "alike"
     design = records = load = plan = judge = report = None
 
 
 class Unset(Whole):
-    """Its settings are no record."""
+    """Its settings are not a record."""
 
     name = "unset"
     records = StudyRecords(settings=None)
@@ -70,7 +70,7 @@ class Misgrouped(Whole):
 
 
 class Unjudged(Whole):
-    """Nobody can choose who judges."""
+    """Its scoring has no option of the judge."""
 
     name = "unjudged"
     records = StudyRecords(scoring=Settings)
@@ -91,14 +91,14 @@ class Loose(Whole):
 
 
 class Plain(Whole):
-    """Its design is none."""
+    """Its design is not a Design."""
 
     name = "plain"
     design = {"title": "Toys"}
 
 
 class Failing(Whole):
-    """Cannot be made."""
+    """Cannot be created."""
 
     name = "crashing"
 
@@ -109,7 +109,7 @@ class Failing(Whole):
 
 @pytest.fixture
 def toys(tmp_path, monkeypatch):
-    """A working study and all kinds of broken ones, of the package toy-dist."""
+    """A valid study and invalid ones, of the package toy-dist."""
     (tmp_path / "toy_studies.py").write_text(MODULE)
     (tmp_path / "toy_misnamed.py").write_text(
         "from surface_consistency.engine import Design\n"
@@ -186,7 +186,7 @@ def test_list_of_studies_marks_broken_ones(toys, capsys):
     assert main(["run", "--help"]) == 0
 
     text = " ".join(capsys.readouterr().out.split())
-    assert "toy Toys against games." in text
+    assert "toy Toys compared with games." in text
     assert "gone cannot be loaded: study 'gone' of toy-dist cannot be loaded: importing" in text
     assert "twice cannot be loaded: several packages have a study 'twice'" in text
     assert "slaq Short questions against long queries." in text
@@ -195,12 +195,12 @@ def test_list_of_studies_marks_broken_ones(toys, capsys):
 def test_message_for_an_option_lists_its_studies_although_others_are_broken(toys, capsys):
     assert main(["score", "--study", "slaq", "--predictions", "x.jsonl", "--rule", "fuzzy"]) == 2
 
-    told = capsys.readouterr().err
-    assert "--rule is not a scoring option of slaq; use --judge-rule" in told
-    assert "cannot be loaded" not in told
+    message = capsys.readouterr().err
+    assert "--rule is not a scoring option of slaq; use --judge-rule" in message
+    assert "cannot be loaded" not in message
 
 
-def test_own_studies_are_described_without_import(monkeypatch):
+def test_built_in_studies_are_described_without_import(monkeypatch):
     monkeypatch.setattr(plugins, "import_module", lambda name: pytest.fail(f"imported {name}"))
     described = Plugins(GROUP, "study").describe()
 
@@ -217,7 +217,7 @@ def test_internal_studies_are_not_listed(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["run", "slaqq"], "study 'slaqq' not found (did you mean 'slaq'?); available: audit, "),
         (["analyse", "frequncy"], "analysis 'frequncy' not found (did you mean 'frequency'?); "),
@@ -226,20 +226,20 @@ def test_internal_studies_are_not_listed(capsys):
         (["run", "--out", "x", "slaq"], "name the study before its options"),
     ],
 )
-def test_mistyped_name_suggests_the_nearest(words, told, capsys):
+def test_mistyped_name_gives_a_suggestion(words, message, capsys):
     assert main(words) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_analyses_are_listed_and_others_raise(capsys):
-    told = r"analysis 'nothing' not found; available: .*linking_vs_consistency.*; or name"
-    with pytest.raises(PluginError, match=told):
+    message = r"analysis 'nothing' not found; available: .*linking_vs_consistency.*; or name"
+    with pytest.raises(PluginError, match=message):
         find_analysis("nothing")
     assert main(["analyse"]) == 0
     assert "linking_vs_consistency Compare flips" in " ".join(capsys.readouterr().out.split())
 
 
-def test_entry_points_without_a_distribution_are_named_by_their_value(monkeypatch):
+def test_entry_point_without_a_distribution_is_reported_by_its_name(monkeypatch):
     point = EntryPoint("lone", "nowhere_at_all:X", GROUP)
     monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
 

@@ -1,4 +1,4 @@
-"""Third-party files are read within bounds: specific errors, no traceback, bounded memory."""
+"""Third-party files are read within bounds: specific errors and bounded memory."""
 
 import csv
 import gzip
@@ -52,7 +52,7 @@ def test_json_within_the_bounds_is_read_unchanged(value):
 
 
 @given(st.integers(1, 3 * DEEPEST), st.sampled_from(["[", '{"a":']))
-def test_depth_has_an_exact_bound(depth, opening):
+def test_documents_nested_beyond_the_maximum_raise(depth, opening):
     text = opening * (depth - 1) + ("[1, 2]" if opening == "[" else '{"b": 1}')
     text += {"[": "]", '{"a":': "}"}[opening] * (depth - 1)
 
@@ -68,7 +68,7 @@ def test_invalid_json_raises_with_the_place(text):
     try:
         parse_json(text, "rows.jsonl:7")
     except RecordError as error:
-        assert str(error).startswith("rows.jsonl:7")  # noqa: PT017 - most texts are no JSON
+        assert str(error).startswith("rows.jsonl:7")  # noqa: PT017 - most texts are not JSON
 
 
 @given(st.binary(max_size=200))
@@ -101,7 +101,7 @@ def test_files_of_any_bytes_are_read_or_raise(content):
         (parse_toml, "a = ", "not TOML: Invalid value"),
     ],
 )
-def test_hostile_documents_raise_with_their_name(parse, text, message):
+def test_hostile_documents_raise_with_their_place(parse, text, message):
     with pytest.raises(RecordError, match=f"^x:3: {message}"):
         parse(text, "x:3")
 
@@ -252,7 +252,7 @@ def test_maximum_length_of_cell_and_row_is_that_of_a_line(tmp_path, monkeypatch)
     csv.field_size_limit(before)
 
 
-def test_the_limit_of_unpacked_files_can_be_raised(tmp_path, monkeypatch):
+def test_limit_of_unpacked_files_can_be_set(tmp_path, monkeypatch):
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"a": 1, "b": 2}\n' * 20_000))
     assert sum(1 for _ in json_objects(path)) == 20_000

@@ -28,7 +28,7 @@ def test_recipes_have_the_thirteen_models_of_redirectqa():
 
 
 @pytest.mark.parametrize("words", RUNS, ids=lambda words: words[-1])
-def test_every_command_is_accepted(words, capsys, monkeypatch):
+def test_every_command_of_the_recipes_is_accepted(words, capsys, monkeypatch):
     assert main([*words, "--print-commands"]) == 0
 
     [printed] = capsys.readouterr().out.splitlines()

@@ -1,4 +1,4 @@
-"""Redaction of keys in replies of a server: detected forms, and time."""
+"""Redaction of keys in replies of a server: detected forms, and number of steps."""
 
 import base64
 import json

@@ -81,7 +81,7 @@ def test_jobs_with_permissions_run_no_commands_and_actions_are_pinned_by_commit(
     assert [name for name in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name)] == []
 
 
-def test_the_tools_of_a_release_are_pinned():
+def test_tools_of_a_release_are_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
     pinned = re.findall(r"^([\w-]+)==[\d.]+$", (ROOT / "constraints.txt").read_text("utf-8"), re.M)
@@ -101,7 +101,7 @@ def test_hub_report_contains_columns_counts_and_the_loader(validate_hub, copy, c
     assert "the loader returns 584 questions, 392 pairs, 0 unpaired" in report
 
 
-def test_hub_report_names_a_column_under_another_name(validate_hub, copy, tmp_path):
+def test_hub_report_lists_a_renamed_column(validate_hub, copy, tmp_path):
     path = copy / "test.jsonl"
     path.write_text(path.read_text("utf-8").replace('"question":', '"prompt_text":'), "utf-8")
     out = tmp_path / "hub.md"

@@ -17,7 +17,7 @@ from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import RARE
 
-ASKED = STUDIES.names()
+NAMES = STUDIES.names()
 SMALL = {
     "redirectqa": ["--source", "sample", "--limit", "5"],
     "slaq": ["--source", "sample", "--limit", "1", "--setting", "all_facts=true"],
@@ -36,7 +36,7 @@ def records(study):
 def run(request, tmp_path_factory):
     """A study, and the folder of a small run."""
     home = tmp_path_factory.mktemp(request.param)
-    words = ["run", request.param, *SMALL[request.param], "--repeat", "2", "--label", "walked"]
+    words = ["run", request.param, *SMALL[request.param], "--repeat", "2", "--label", "labelled"]
     words += ["--runner", "tests.london:London", "--setting", "resamples=50"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -44,7 +44,7 @@ def run(request, tmp_path_factory):
     return find_study(request.param), home / "run"
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", NAMES)
 def test_records_of_a_study_match_its_class(name):
     study, found = find_study(name), study_records(name)
 
@@ -53,7 +53,7 @@ def test_records_of_a_study_match_its_class(name):
     assert found.summary == type(study).__doc__.strip().partition("\n")[0]
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_field_is_one_of_at_most_40_options_with_help(name, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "2000")
 
@@ -88,11 +88,11 @@ def test_every_field_is_in_the_manifest_or_the_scoring(run):
     assert set(manifest.settings) == set(study.records.settings.model_fields)
     assert set(scoring["settings"]) == set(study.records.scoring.model_fields)
     assert manifest.settings["limit"] in (1, 3, 5)
-    assert manifest.model == "walked"
+    assert manifest.model == "labelled"
     assert "london" in json.dumps(manifest.runner)
 
 
-def test_every_field_is_a_row_of_how_it_was_made(run, tmp_path, monkeypatch):
+def test_every_field_is_a_row_of_the_provenance(run, tmp_path, monkeypatch):
     study, folder = run
     seen = []
     made = page.provenance
@@ -103,10 +103,10 @@ def test_every_field_is_a_row_of_how_it_was_made(run, tmp_path, monkeypatch):
     [[shown]] = seen
     own = study.records
     for record in (own.source, own.settings, own.scoring, ReportSettings):
-        # Whether the page is written does not change numbers.
+        # The option for writing the page does not change numbers.
         for name in record.model_fields.keys() - {"page"}:
             assert name.replace("_", " ") in shown.settings, name
     assert shown.settings["resamples"] == "60"
-    assert shown.settings["model"] == "walked"
+    assert shown.settings["model"] == "labelled"
     text = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
     assert all(name in text for name in shown.settings)

@@ -27,7 +27,7 @@ def loaded_by(*words, statement="from surface_consistency.cli.main import main; 
     return set(done.stdout.rpartition("LOADED")[2].split())
 
 
-def rooms(*names):
+def imports_of(*names):
     """Import all modules of some subpackages."""
     modules = [
         info.name
@@ -39,7 +39,7 @@ def rooms(*names):
 
 def test_imports_load_only_required_modules():
     """Metrics, records, matching and prompts work without model libraries."""
-    n_light, light = rooms(
+    n_light, light = imports_of(
         *("metrics", "schemas", "matching", "errors", "taxonomy", "text", "plugins")
     )
 
@@ -47,7 +47,7 @@ def test_imports_load_only_required_modules():
     assert loaded_by(statement="import surface_consistency") == set()
     assert loaded_by(statement="import surface_consistency as sc; sc.metrics, sc.schemas") == set()
     assert not loaded_by(statement=light) & {"torch", "transformers", "datasets", "matplotlib"}
-    records = loaded_by(statement=rooms("schemas", "text")[1])
+    records = loaded_by(statement=imports_of("schemas", "text")[1])
     assert not records & {"pandas", "scipy.stats", "torch", "datasets", "matplotlib"}
     mcnemar = "from surface_consistency.metrics import mcnemar"
     assert not loaded_by(statement=mcnemar) & {"pandas", "scipy.stats", "torch"}
@@ -57,8 +57,8 @@ for info in pkgutil.iter_modules(package.__path__):
     if info.name != "encoders":  # Vectors need numpy.
         importlib.import_module(f"{package.__name__}.{info.name}")
 assert not {"numpy", "pandas", "tokenizers", "scipy"} & set(sys.modules)
-import surface_consistency.studies.mechanism.ablation as room
-assert len([getattr(room, name) for name in room.__all__]) >= 4"""
+import surface_consistency.studies.mechanism.ablation as ablation
+assert len([getattr(ablation, name) for name in ablation.__all__]) >= 4"""
     assert not loaded_by(statement=statement) & {"torch", "transformers", "datasets"}
 
 

@@ -89,7 +89,7 @@ def test_categories_agree_with_table_3(data_files):
         lambda label: f"  {label}  ",
     ],
 )
-def test_parse_category_finds_every_spelling(label, spell):
+def test_parse_category_accepts_every_spelling(label, spell):
     assert parse_category(spell(label)) is CATEGORIES[label]
 
 
@@ -99,7 +99,7 @@ def test_parse_category_rejects_other_texts(text):
 
 
 @given(st.text())
-def test_parse_category_is_total(text):
+def test_parse_category_accepts_any_text(text):
     assert parse_category(text) in {None, *CATEGORIES.values()}
 
 
@@ -148,7 +148,7 @@ def test_relations_agree_with_popqa():
 
 
 @pytest.mark.parametrize("relation", RELATIONS.values(), ids=lambda relation: relation.name)
-def test_parse_relation_finds_name_property_and_prop_id(relation):
+def test_parse_relation_accepts_name_property_and_prop_id(relation):
     name, identifier = relation.name, relation.property_id
     for text in (name, name.replace("_", " "), name.title(), identifier, identifier.lower()):
         assert parse_relation(text) is parse_relation(str(relation.popqa_id)) is relation

@@ -21,7 +21,7 @@ TRICKY = st.text(
     "éÉe\u0301\u0308\u0327ıİiIßſẞﬁﬄΣσς\u0345ᾳΐŒœÆøłДйи\u0306¨½™①Ⅷªº°+♯€"
     "東京のカナーｶﾅ・ไทย\u0e31한국\u1112\u1161\u11abकि\u093fक्ष\ue000\U0001f600\u2044"
 )
-# Text with numbers and names with symbols, and with similar sequences that are not.
+# Text with numbers, names with symbols, and similar sequences.
 SYMBOLIC = st.lists(
     st.sampled_from(
         [
@@ -95,7 +95,7 @@ def naive_symbolic(text, at):
 
 
 def naive_number(number):
-    """A number as one word: with a point, in groups of three, or of a clock; else its parts."""
+    """A decimal, a number in groups of three, or a time as one word; otherwise its parts."""
     for separator in ",'’":
         first, *groups = number.split(separator)
         last, *decimals = groups[-1].split(".") if groups else [""]
@@ -225,7 +225,7 @@ def test_surface_from_title_is_the_name_in_questions(title, surface):
         (" \t\n", ""),
     ],
 )
-def test_normalize_is_the_form_of_comparison(text, form):
+def test_normalize_gives_the_form_of_comparison(text, form):
     assert normalize(text) == form
 
 
@@ -245,7 +245,7 @@ def test_without_accents_keeps_the_base_letters(text, plain):
 
 
 @pytest.mark.parametrize("text", ["!!!", "…", "÷", "? ?", "_", "\u200b", "\u0301"])
-def test_normalize_is_the_text_itself_without_letters(text):
+def test_normalize_keeps_a_text_without_letters(text):
     assert normalize(f" {text}\n") == text
 
 
@@ -288,7 +288,7 @@ def test_normalize_agrees_with_the_definition(text):
         ("don't", ["don't"]),
     ],
 )
-def test_tokenize_is_splitting_into_words(text, words):
+def test_tokenize_splits_a_text_into_words(text, words):
     assert tokenize(text) == words
 
 
@@ -300,8 +300,8 @@ def test_tokenize_is_lossless(text):
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(ANY, max_size=8))
-def test_padded_words_agrees_with_one_by_one(texts):
-    """The bulk form is the words of each normal form between spaces, and its own form."""
+def test_padded_words_agrees_with_single_texts(texts):
+    """The result is the words of each normal form between spaces, and is idempotent."""
     found = padded_words(texts)
 
     assert found == [f" {' '.join(tokenize(normalize(text)))} " for text in texts]

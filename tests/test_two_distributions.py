@@ -1,4 +1,4 @@
-"""The library works without the dataset builders, names them, and rejects another version."""
+"""The library works without the dataset builders and rejects another version of them."""
 
 import os
 import re
@@ -45,7 +45,7 @@ for info in pkgutil.walk_packages(surface_consistency.__path__, "surface_consist
 
 def required(name, extra=""):
     """Return all installed requirements of a requirement."""
-    brought, waiting = set(), [(name, extra)]
+    installed, waiting = set(), [(name, extra)]
     while waiting:
         name, extra = waiting.pop()
         try:
@@ -54,23 +54,23 @@ def required(name, extra=""):
             continue
         for one in map(Requirement, lines):
             part = (one.name.lower(), ",".join(sorted(one.extras)))
-            is_asked = one.marker is None or any(
+            is_required = one.marker is None or any(
                 one.marker.evaluate({"extra": name}) for name in extra.split(",")
             )
-            if is_asked and part not in brought:
-                brought.add(part)
+            if is_required and part not in installed:
+                installed.add(part)
                 waiting.append(part)
-    return {name.replace("-", "_") for name, _ in brought}
+    return {name.replace("-", "_") for name, _ in installed}
 
 
 def test_dependencies_of_the_library_do_not_include_those_of_the_builders():
     lines = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     needed = [Requirement(line) for line in lines]
 
-    brought = {one.name: {one.name} | required(one.name, ",".join(one.extras)) for one in needed}
+    installed = {one.name: {one.name} | required(one.name, ",".join(one.extras)) for one in needed}
 
-    assert "numpy" in brought["pandas"]
-    assert {name: found & ABSENT for name, found in brought.items() if found & ABSENT} == {}
+    assert "numpy" in installed["pandas"]
+    assert {name: found & ABSENT for name, found in installed.items() if found & ABSENT} == {}
 
 
 def test_builder_commands_are_listed_if_installed():
@@ -84,7 +84,7 @@ def test_builder_commands_are_listed_if_installed():
 
 
 @pytest.mark.parametrize("words", [["build", "redirectqa"], ["count", "--help"]])
-def test_builder_commands_name_the_missing_distribution(words):
+def test_error_of_builder_commands_contains_the_missing_distribution(words):
     done = python(WITHOUT + MAIN.format(words=words))
 
     assert done.returncode == 2

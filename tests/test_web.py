@@ -19,14 +19,14 @@ pytest.importorskip("httpx")
 
 @pytest.mark.enable_socket
 def test_replies_have_the_order_of_their_requests():
-    def answer(path, told):
-        time.sleep(0.05 * (told["n"] == 0))
-        return 200, {"n": told["n"]}
+    def answer(path, body):
+        time.sleep(0.05 * (body["n"] == 0))
+        return 200, {"n": body["n"]}
 
     server = ReplayServer(answer)
     client = WebClient(url=server.url, name="a service", first_wait=0.001)
     requests = [Request({"n": n}, "/x") for n in range(8)]
-    replies = list(in_order(client.ask(requests, lambda place, told: told["n"])))
+    replies = list(in_order(client.ask(requests, lambda place, body: body["n"])))
     server.stop()
     early = [Reply(place=place, value=str(place)) for place in (2, 0, 1)]
 
@@ -41,10 +41,10 @@ def test_replies_have_the_order_of_their_requests():
 )
 def test_compressed_reply_raises_without_decompression(label, status):
     bomb = gzip.compress(bytes(50_000_000), compresslevel=1)
-    server = ReplayServer(lambda path, told: (status, bomb, ("Content-Encoding", label)))
+    server = ReplayServer(lambda path, body: (status, bomb, ("Content-Encoding", label)))
     client = WebClient(url=server.url, name="a service", max_retries=0, most_lost=2)
     tracemalloc.start()
-    [reply] = client.ask([Request({}, "/x")], lambda place, told: told)
+    [reply] = client.ask([Request({}, "/x")], lambda place, body: body)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     server.stop()
@@ -58,16 +58,16 @@ def test_compressed_reply_raises_without_decompression(label, status):
 def test_other_requests_are_answered_while_a_long_reply_is_read():
     """The first reply ends only after the second one has been read."""
 
-    def answer(path, told):
-        time.sleep(0.3 * told["n"])
-        text = "x" * (100_000 * (1 - told["n"]))
+    def answer(path, body):
+        time.sleep(0.3 * body["n"])
+        text = "x" * (100_000 * (1 - body["n"]))
         return 200, {"text": text}, ("Content-Encoding", " Identity ")
 
     server = ReplayServer(answer)
     client = WebClient(url=server.url, name="a service", concurrency=2)
     is_read = threading.Event()
 
-    def read(place, told):
+    def read(place, body):
         if place:
             is_read.set()
         return is_read.wait(10)
@@ -115,7 +115,7 @@ def test_endless_reply_raises(start, more, problem):
     options = {"timeout": 1.0 if "within" in problem else 30.0, "max_reply_bytes": 40_000}
     client = WebClient(url=url, name="a service", max_retries=0, most_lost=2, **options)
 
-    [reply] = client.ask([Request({}, "/x")], lambda place, told: told)
+    [reply] = client.ask([Request({}, "/x")], lambda place, body: body)
     thread.join(10)
     listener.close()
 
@@ -123,27 +123,27 @@ def test_endless_reply_raises(start, more, problem):
 
 
 @pytest.mark.enable_socket
-def test_one_request_that_is_lost_ends_all_where_no_more_may_be():
-    server = ReplayServer(lambda path, told: (503, b"busy"))
+def test_one_lost_request_ends_all_if_no_loss_is_allowed():
+    server = ReplayServer(lambda path, body: (503, b"busy"))
     client = WebClient(url=server.url, name="a service", first_wait=0.001, max_retries=1)
 
     with pytest.raises(
         RunnerError, match=r"a service at .* no answer in 2 attempts; .*: busy; check"
     ):
-        next(client.ask([Request({}, "/x")] * 2, lambda place, told: told))
+        next(client.ask([Request({}, "/x")] * 2, lambda place, body: body))
     server.stop()
 
 
 @pytest.mark.enable_socket
 def test_contacted_address_is_logged_once_without_password(caplog):
     caplog.set_level("INFO", "surface_consistency")
-    server = ReplayServer(lambda path, told: (404, b""))
+    server = ReplayServer(lambda path, body: (404, b""))
     url = server.url.replace("//", "//me:pass-word@") + "/a?key=pass-word"
     client = WebClient(url=url, name="a service")
 
     for _ in range(2):
         with pytest.raises(RunnerError, match=r"not served at http://127[\d.:]+/a, or") as raised:
-            list(client.ask([Request({})], lambda place, told: told))
+            list(client.ask([Request({})], lambda place, body: body))
     server.stop()
 
     assert caplog.messages == [f"contacts: a service at {server.url}/a"]

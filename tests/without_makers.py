@@ -2,7 +2,7 @@
 
     scripts/test -p tests.without_makers --ignore tests/surface_consistency_build tests
 
-What is tested so is the library alone: it must import, and pass its tests.
+The library alone must be importable and pass its tests.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ GROUP = "surface_consistency.commands"
 
 
 class Absent(MetaPathFinder):
-    """Finds no module of these names."""
+    """Rejects the import of these modules."""
 
     def find_spec(self, name, path=None, target=None):
         """Raise an error for a module of an absent distribution."""
@@ -31,7 +31,7 @@ def find_spec(name, package=None):
 def entry_points(**parameters):
     """Return the entry points of all distributions except the absent one."""
     points = _ENTRY_POINTS(**parameters)
-    if not parameters:  # What asks for all of them looks for no command.
+    if not parameters:  # A call for all entry points is not a search for commands.
         return points
     return metadata.EntryPoints(point for point in points if point.group != GROUP)
 

@@ -1,4 +1,4 @@
-"""Made answers of one model: items in several forms, asked several times."""
+"""Generated answers of one model to items in several forms, with repeats."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The same choice of clusters for files by rows, files by sums, and frames."""
+"""Files read by rows, files read by sums, and frames have the same clusters."""
 
 import re
 

@@ -37,7 +37,7 @@ def rows(scores, **columns):
 
 
 def test_forms_of_an_instance_are_separate_pairs_in_one_cluster():
-    """HELM perturbations: the six originals have the planted table, three also have typos."""
+    """HELM perturbations: six originals, of which three also have typos."""
     compared = compare_results([FILES / "helm" / model for model in TWO])
     result = compared.metrics["exact_match"]
 
@@ -50,9 +50,9 @@ def test_forms_of_an_instance_are_separate_pairs_in_one_cluster():
 @pytest.mark.parametrize(
     ("tags", "slices"),
     [
-        (("a", "b", "c"), {"tag"}),  # A label for each form.
+        (("a", "b", "c"), {"tag"}),  # One label per form.
         (("a", "b", "a;b"), {"tag", "form"}),
-        (("a;c", "b;c", "c"), {"tag", "form"}),  # The first labels alone part as the forms do.
+        (("a;c", "b;c", "c"), {"tag", "form"}),  # The first labels equal the forms.
         (("a", "b", None), {"tag", "form"}),
         (("a", "b", "b"), {"tag", "form"}),
     ],
@@ -71,7 +71,7 @@ def test_forms_are_groups_unless_another_column_equals_them(tags, slices):
     assert set(result.groups["by"]) == slices
 
 
-def test_models_in_one_file_are_separated_and_errors_are_not_incorrect():
+def test_models_in_one_file_are_separated_and_errors_are_missing_scores():
     """Promptfoo: the provider of beta failed on q3, which is neither correct nor incorrect."""
     compared = compare_results(FILES / "promptfoo" / "results.json")
 
@@ -84,19 +84,19 @@ def test_epochs_are_averaged_and_give_the_test_retest_flip_rate():
     compared = compare_results([FILES / f"inspect_ai/2-epoch/{model}.eval" for model in TWO])
 
     assert compared.metrics["graded"].n_items == 6
-    right = pd.DataFrame(
+    scores = pd.DataFrame(
         {"model": "m", "item": [0, 0, 1, 1, 2, 2, 3, 3] * 3, "epoch": [0, 1] * 12,
          "score": [1, 0, 1, 1, 0, 0, 1, 1] * 3}
     )  # fmt: skip
-    right["item"] += np.arange(24) // 8 * 10
-    two = pd.concat([right, right.assign(model="n", score=1 - right["score"])])
+    scores["item"] += np.arange(24) // 8 * 10
+    two = pd.concat([scores, scores.assign(model="n", score=1 - scores["score"])])
     noise = compare_results(two).noise.set_index("model")
-    forms = forms_by(right, item="item", form="epoch", score="score")
+    forms = forms_by(scores, item="item", form="epoch", score="score")
     expected = 1 - forms["consistency"].iloc[0]
     assert noise["flip_rate"].to_dict() == pytest.approx({"m": expected, "n": expected})
 
 
-def test_missing_score_is_incorrect_only_with_missing_wrong():
+def test_missing_scores_are_incorrect_only_with_missing_wrong():
     alpha = next(FILES.glob("lm_eval/0.4.13/alpha/*mc*"))
     files = [alpha, FILES / "traps" / "lm_eval_beta_one_score_null.jsonl"]
 
@@ -116,7 +116,7 @@ def test_scores_keep_their_scale():
         compare_results(frame, settings=ComparisonSettings(scale=(0.0, 10.0)))
 
 
-def test_groups_in_files_are_clusters_if_they_are_enough():
+def test_groups_in_files_are_clusters_if_there_are_enough():
     rng = np.random.default_rng(2)
     scores = {name: rng.integers(0, 2, 60) for name in "ab"}
     grouped = rows(scores, passage=np.arange(60) // 5)
@@ -171,7 +171,7 @@ def test_label_does_not_change_the_analysis_and_is_reported(name, suffix, tmp_pa
     assert f"95 % CI {low.replace('-', '−')} to {high}), which changes the conclusion" in note
 
 
-def test_label_without_effect_has_no_interval_and_label_of_few_values_no_note():
+def test_label_without_effect_has_no_interval_in_its_note():
     """Three clusters are too few for inference."""
     place = np.arange(LABELLED)
     many, few = (
@@ -226,8 +226,8 @@ def test_changed_items_have_both_answers_with_losses_first():
     ],
 )
 def test_fail_if_is_a_one_sided_test_beyond_the_margin(fail_if, margin, lost, expected):
-    right = np.ones(100)
-    frame = rows({"a": right, "b": np.r_[np.zeros(lost), right[lost:]]})
+    scores = np.ones(100)
+    frame = rows({"a": scores, "b": np.r_[np.zeros(lost), scores[lost:]]})
     settings = ComparisonSettings(fail_if=fail_if, margin=margin)
 
     assert bool(compare_results(frame, settings=settings).failures()) is expected
@@ -244,8 +244,8 @@ def test_exact_test_equals_mcnemar():
 
 PAIR = rows({"a": [1], "b": [0]})
 SEVERAL = rows({"a": [1], "b": [0], "c": [0]})
-APART = pd.concat([rows({"a": [1]}), rows({"b": [0]}).assign(item=7)])
-OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")])
+UNSHARED = pd.concat([rows({"a": [1]}), rows({"b": [0]}).assign(item=7)])
+TWO_METRICS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")])
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")
             "requires `baseline` .* more than two .* a, b, c",
         ),
         (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores from 0 to 1"),
-        (APART, {}, ValueError, "no item has a score for every model"),
-        (OTHERS, {}, DataError, r"no metric in common \(a: em; b: f1\)"),
+        (UNSHARED, {}, ValueError, "no item has a score for every model"),
+        (TWO_METRICS, {}, DataError, r"no metric in common \(a: em; b: f1\)"),
         (PAIR, {"by": ("score",)}, DataError, r"`by` score: item '0' is '1\.0' in a row of 'a' an"),
     ],
 )
@@ -292,16 +292,16 @@ def test_flips_between_two_models_equal_the_paired_table():
 
     expected = paired_by(wide, first="m", second="n", cluster="topic").iloc[0]
     by_kind = paired_by(wide, by="kind", first="m", second="n", cluster="topic")
-    whole = report.differences.iloc[0]
+    overall = report.differences.iloc[0]
     for name in ("negative_flip_rate", "positive_flip_rate", "consistency"):
         for end in ("", "_low", "_high"):
-            assert whole[name + end] == expected[name + end]
+            assert overall[name + end] == expected[name + end]
             assert report.groups[name + end].tolist() == by_kind[name + end].tolist()
-    assert whole["lost_of_known"] == 1 - expected["consistency_given_first_correct"]
+    assert overall["lost_of_known"] == 1 - expected["consistency_given_first_correct"]
     kept = expected["consistency_given_first_correct_low"]
-    assert whole["lost_of_known_high"] == pytest.approx(1 - kept)
+    assert overall["lost_of_known_high"] == pytest.approx(1 - kept)
     both = paired_table(wide["m"], wide["n"])
-    assert whole["kappa"] == pytest.approx(cohen_kappa(both))
+    assert overall["kappa"] == pytest.approx(cohen_kappa(both))
     third = rows[rows["model"] == "m"].assign(model="o")
     several = compare_results(pd.concat([rows, third]), named)
     assert "kappa" not in ComparisonReport(several, "score").differences
@@ -309,12 +309,12 @@ def test_flips_between_two_models_equal_the_paired_table():
     assert "kappa" not in ComparisonReport(scores, "score").differences
 
 
-@pytest.mark.parametrize("order", [("told", "silent"), ("silent", "told")])
+@pytest.mark.parametrize("order", [("full", "bare"), ("bare", "full")])
 def test_columns_of_one_file_apply_to_the_item_in_all_files(order, tmp_path):
     """Passages and topics are in only one file; its position does not matter."""
     rng = np.random.default_rng(7)
     kinds = {"passage": np.arange(60) // 5, "level": np.tile(["easy", "hard"], 30)}
-    for name, columns in (("told", kinds), ("silent", {})):
+    for name, columns in (("full", kinds), ("bare", {})):
         scores = {"item": range(60), "score": rng.integers(0, 2, 60)}
         pd.DataFrame({**scores, **columns}).to_csv(tmp_path / f"{name}.csv", index=False)
     files = [tmp_path / f"{name}.csv" for name in order]
@@ -352,17 +352,17 @@ def test_repeats_without_a_score_are_counted():
     compared = compare_results(frame)
     without = compare_results(frame.assign(score=once))
 
-    said = "b has no score (score) of 4 repeats; the mean of an item excludes missing repeats"
+    expected = "b has no score (score) of 4 repeats; the mean of an item excludes missing repeats"
     assert compared.metrics["score"].n_items == 20
-    assert [note for note in compared.notes if "repeat" in note] == [said]
-    assert [note for note in without.notes if "repeat" in note] == [said]
+    assert [note for note in compared.notes if "repeat" in note] == [expected]
+    assert [note for note in without.notes if "repeat" in note] == [expected]
     assert without.metrics["score"].n_items == 19
 
 
 def test_rule_raises_for_several_answers_to_an_item():
     """Two filters of one answer are two answers."""
-    told = {"question": list("qrstuv"), "references": ["x"] * 6}
-    part = rows({"a": [1, 0] * 3, "b": [1] * 6}, **told)
+    texts = {"question": list("qrstuv"), "references": ["x"] * 6}
+    part = rows({"a": [1, 0] * 3, "b": [1] * 6}, **texts)
     filters = (("em,strict", "y"), ("em,any", "x"))
     frame = pd.concat(part.assign(metric=metric, prediction=text) for metric, text in filters)
     rule = ComparisonSettings(rule="exact")
@@ -503,8 +503,8 @@ def test_direction_of_a_metric_is_from_the_user_the_files_or_its_name(
     assert bool(compared.failures()) is is_lower
     (changed,) = compared.changed(metric)
     assert set(changed["change"]) == {"lost" if is_lower else "gained"}
-    said = ComparisonReport(compared, metric).quantity
-    assert said == f"mean score ({metric}{', lower is better' * is_lower})"
+    expected = ComparisonReport(compared, metric).quantity
+    assert expected == f"mean score ({metric}{', lower is better' * is_lower})"
 
 
 @pytest.mark.parametrize(("change", "is_failed"), [(-0.2, False), (0.0, False), (0.2, True)])
@@ -520,13 +520,13 @@ def test_loss_within_the_margin_is_not_maybe_worse(change, is_failed):
 
 def test_each_metric_has_a_direction_and_costs_are_not_scores():
     frame = pd.concat([graded("acc"), graded("toxicity"), graded("latency_ms")])
-    whole = compared_by(frame)
+    overall = compared_by(frame)
     named = compared_by(frame, columns=ResultColumns(metrics=("latency_ms",)))
 
-    assert {name: row_of(whole, name)["conclusion"] for name in whole.metrics} == {
+    assert {name: row_of(overall, name)["conclusion"] for name in overall.metrics} == {
         "acc": "better", "toxicity": "worse",
     }  # fmt: skip
-    assert whole.notes[0] == (
+    assert overall.notes[0] == (
         "rows: latency_ms is a cost, which is read as a score only if `metrics` names it, so it is "
         "excluded"
     )
@@ -553,7 +553,7 @@ def test_repeats_of_an_error_metric_have_no_pass_k():
     assert not [one for one in report.sentences() if "are all correct" in str(one)]
 
 
-def test_name_that_is_not_a_metric_raises():
+def test_lower_is_better_rejects_a_name_that_is_not_a_metric():
     with pytest.raises(
         ValueError, match=r"`lower_is_better` wer is not a metric .* name one of acc"
     ):

@@ -1,4 +1,4 @@
-"""Doubts about scores and answers, in the findings of comparisons and measures."""
+"""Warnings about scores and answers in the findings of comparisons and measures."""
 
 import re
 
@@ -20,7 +20,7 @@ CAUSE = "failed: unexpected indent"
 
 
 def programs(n=40, n_same=38):
-    """Results as of HumanEval: no program of "one" passes, nearly always for one cause."""
+    """Results of HumanEval: all programs of "one" fail, nearly all with the same cause."""
     passed = np.arange(n) % 2 == 0
     cause = [CAUSE if i < n_same else f"failed: {i}" for i in range(n)]
     one = pd.DataFrame({"item": range(n), "model": "one", "result": cause, "passed": False})
@@ -28,7 +28,7 @@ def programs(n=40, n_same=38):
     return pd.concat([one, other], ignore_index=True)
 
 
-def test_a_model_without_a_correct_answer_and_its_common_reason_are_in_the_finding():
+def test_model_without_correct_answers_is_in_the_finding_with_its_reason():
     finding = compare(programs()).sentences[0]
 
     assert "All scores of one are 0 (40 items); check" in finding
@@ -36,7 +36,7 @@ def test_a_model_without_a_correct_answer_and_its_common_reason_are_in_the_findi
     assert "column result" not in compare(programs(n_same=9)).sentences[0]
 
 
-def test_all_models_without_or_with_only_correct_answers_are_in_the_finding():
+def test_models_with_only_correct_or_incorrect_answers_are_in_the_finding():
     frame = programs()
 
     assert (
@@ -47,11 +47,11 @@ def test_all_models_without_or_with_only_correct_answers_are_in_the_finding():
     assert any("All scores are 1 (40 items)" in str(part) for part in page.finding.sentence)
 
 
-def test_flat_tables_and_frames_report_the_same_doubts(tmp_path):
+def test_flat_tables_and_frames_report_the_same_warnings(tmp_path):
     files = []
-    for name, own in programs().drop(columns="result").groupby("model"):
+    for name, part in programs().drop(columns="result").groupby("model"):
         files.append(tmp_path / f"{name}.parquet")
-        own.drop(columns="model").to_parquet(files[-1])
+        part.drop(columns="model").to_parquet(files[-1])
 
     flat, rows = (compare(*files, **given) for given in ({}, {"missing": "raise"}))
 
@@ -59,7 +59,7 @@ def test_flat_tables_and_frames_report_the_same_doubts(tmp_path):
     assert "All scores of one are 0 (40 items); check" in flat.sentences[0]
 
 
-def test_a_loss_of_zero_is_no_doubt():
+def test_loss_of_zero_is_not_reported():
     losses = programs().assign(loss=0.0).drop(columns="passed")
     settings = ComparisonSettings(lower_is_better=("score",))
 
@@ -70,7 +70,7 @@ def test_a_loss_of_zero_is_no_doubt():
 
 
 @pytest.mark.parametrize(
-    ("models", "said"),
+    ("models", "expected"),
     [
         ([("a", 0.0, 9)], []),
         ([("a", 0.0, 10), ("b", 0.5, 10)], ["All scores of a are 0"]),
@@ -78,10 +78,10 @@ def test_a_loss_of_zero_is_no_doubt():
         ([("a", np.nan, 0)], []),
     ],
 )
-def test_scores_are_constant_from_ten_on(models, said):
+def test_constant_scores_are_reported_for_at_least_ten_items(models, expected):
     found = [one.partition(" (10 items)")[0] for one in constant_scores(models, "items")]
 
-    assert found == said
+    assert found == expected
 
 
 def answers(n=40, *, blank=(), failed=()):
@@ -107,15 +107,15 @@ def answers(n=40, *, blank=(), failed=()):
         (answers().drop(columns="error"), 0),
     ],
 )
-def test_more_than_five_percent_of_answers_that_are_none_are_reported(frame, n):
+def test_more_than_5_percent_of_missing_answers_are_reported(frame, n):
     percent = f"{100 * n / 40:.1f} %"
-    said = [f"{n} of 40 answers of m are empty, refused, failed or unfinished ({percent})."]
+    expected = [f"{n} of 40 answers of m are empty, refused, failed or unfinished ({percent})."]
 
-    assert list(missing_answers(frame)) == said * bool(n)
+    assert list(missing_answers(frame)) == expected * bool(n)
 
 
 @pytest.mark.parametrize("has_answers", [True, False])
-def test_blank_answers_are_reported_if_answers_are_not_kept_too(has_answers):
+def test_blank_answers_are_reported_also_if_answers_are_not_kept(has_answers):
     frame = answers(blank=(1, 3, -5, -7)).replace("\n ", "\n")
 
     made = compare_results(frame.drop(columns="error"), has_answers=has_answers)
@@ -153,7 +153,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("case", ANSWERS)
-def test_formats_and_functions_have_the_same_doubts(case, tmp_path, capsys):
+def test_formats_and_functions_report_the_same_warnings(case, tmp_path, capsys):
     frame = conditions().assign(**ANSWERS[case])
     of_a, one_form = frame[frame["model"] == "a"], frame[frame["form"] == "x"].drop(columns="form")
     parts = {name: part.reset_index(drop=True) for name, part in one_form.groupby("model")}
@@ -175,12 +175,12 @@ def test_formats_and_functions_have_the_same_doubts(case, tmp_path, capsys):
         found["paired"].add((capsys.readouterr().out,))
 
     for function, results in found.items():
-        (said,) = results
+        (texts,) = results
         doubts = "All scores" if case == "wrong" else "empty, refused, failed|answers of a failed"
-        assert re.search(doubts, " ".join(" ".join(said).split())), function
+        assert re.search(doubts, " ".join(" ".join(texts).split())), function
 
 
-def test_measures_report_each_model_and_condition_of_one_score():
+def test_measures_report_each_model_and_condition_with_constant_scores():
     frame = conditions()
     of_b = frame["model"] == "b"
     pairs = pd.DataFrame({"item": range(20), "first_correct": [0, 1] * 10, "second_correct": 0})
@@ -190,7 +190,7 @@ def test_measures_report_each_model_and_condition_of_one_score():
     assert paired(pairs).sentences[1].startswith("All scores of all models (second) are 0 (20")
 
 
-def test_measures_report_doubts_behind_their_first_sentence():
+def test_measures_report_warnings_after_their_first_sentence():
     frame = answers(blank=(1, 2, 3)).assign(form="x")
     both = pd.concat([frame, frame.assign(form="y")])
     pairs = pd.DataFrame({"first_correct": 1, "second_correct": 1, "item": range(20)})
@@ -222,10 +222,8 @@ def with_failures(n_failed, *, n=100, n_correct=0, text=SENTENCES[0]):
 
 
 @pytest.mark.parametrize("text", SENTENCES)
-@pytest.mark.parametrize("door", ["compare", "compare a file", "rule", "accuracy", "command"])
-def test_a_text_that_is_often_an_answer_and_never_correct_is_in_the_finding(
-    tmp_path, capsys, text, door
-):
+@pytest.mark.parametrize("interface", ["compare", "compare a file", "rule", "accuracy", "command"])
+def test_frequent_answer_that_is_never_correct_is_in_the_finding(tmp_path, capsys, text, interface):
     frame = with_failures(12, text=text)
     path = tmp_path / "answers.csv"
     frame.to_csv(path, index=False)
@@ -235,26 +233,24 @@ def test_a_text_that_is_often_an_answer_and_never_correct_is_in_the_finding(
         "rule": lambda: compare(frame.drop(columns="correct"), rule="exact").sentences[0],
         "accuracy": lambda: " ".join(accuracy(path).sentences),
         "command": lambda: f"{main(['compare', str(path)])} {capsys.readouterr().out}",
-    }[door]()
+    }[interface]()
 
-    said = f"12 answers of one are the same text, {text!r}, and none is correct; check that it"
-    assert said in " ".join(found.split())
+    expected = f"12 answers of one are the same text, {text!r}, and none is correct; check that it"
+    assert expected in " ".join(found.split())
     assert "of two are the same text" not in found
-    if door != "rule":
+    if interface != "rule":
         assert read_results(path).frame["score"].notna().all()
 
 
 @pytest.mark.parametrize(("n_failed", "n", "n_correct"), [(9, 100, 0), (12, 240, 0), (12, 100, 1)])
-def test_a_text_that_is_seldom_an_answer_or_once_correct_is_not_in_the_finding(
-    n_failed, n, n_correct
-):
+def test_rare_or_sometimes_correct_answer_is_not_in_the_finding(n_failed, n, n_correct):
     finding = compare(with_failures(n_failed, n=n, n_correct=n_correct)).sentences[0]
 
     assert "the same text" not in finding
 
 
 @pytest.mark.parametrize(("name", "best"), [("wer", 0), ("score", -1.5)])
-def test_a_frequent_answer_with_the_best_score_is_not_reported(name, best):
+def test_frequent_answer_with_the_best_score_is_not_reported(name, best):
     worse = 0.5 if name == "wer" else -1.0
     rows = [
         {"item": n, "model": model, name: best + (n >= k) * worse}
@@ -266,7 +262,7 @@ def test_a_frequent_answer_with_the_best_score_is_not_reported(name, best):
     assert "same text" not in compare(rows, score=name).sentences[0]
 
 
-def test_results_of_which_all_rows_have_an_error_name_it():
+def test_error_of_all_rows_is_in_the_error_message():
     rows = [
         {"item": n, "model": m, "correct": 1, "error": "overload"} for m in "ab" for n in range(9)
     ]

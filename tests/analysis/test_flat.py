@@ -1,4 +1,4 @@
-"""Flat Parquet files are compared by sums over clusters, with the numbers that their rows give."""
+"""Comparisons of flat Parquet files by sums over clusters equal those by rows."""
 
 import numpy as np
 import pandas as pd
@@ -26,12 +26,12 @@ def drawn(model, /, **columns):
     return pd.DataFrame({"item": ITEM, "passage": ITEM // 10, "correct": correct} | columns)
 
 
-def with_holes(frame, seed):
+def with_missing_scores(frame, seed):
     rng = np.random.default_rng(seed)
     return frame.assign(correct=frame["correct"].mask(rng.random(len(frame)) < 0.1))
 
 
-def without_some(frame, seed):
+def with_missing_items(frame, seed):
     return frame[np.random.default_rng(seed).random(len(frame)) < 0.8]
 
 
@@ -52,14 +52,14 @@ FLAT = {
     "another order": [drawn(0), shuffled(drawn(1))],
     "texts": [drawn(0, item=TEXT), drawn(1, item=TEXT)],
     "texts in another order": [drawn(0, item=TEXT), shuffled(drawn(1, item=TEXT))],
-    "missing items": [without_some(drawn(0), 1), without_some(drawn(1), 2)],
-    "missing texts": [without_some(drawn(k, item=TEXT), k) for k in range(3)],
+    "missing items": [with_missing_items(drawn(0), 1), with_missing_items(drawn(1), 2)],
+    "missing texts": [with_missing_items(drawn(k, item=TEXT), k) for k in range(3)],
     "missing items, another order": [
-        without_some(drawn(0), 1),
-        shuffled(without_some(drawn(1), 2)),
+        with_missing_items(drawn(0), 1),
+        shuffled(with_missing_items(drawn(1), 2)),
     ],
-    "missing scores": [with_holes(drawn(0), 1), with_holes(drawn(1), 2)],
-    "sparse numbers": [without_some(drawn(k, item=ITEM**3), k) for k in (0, 1)],
+    "missing scores": [with_missing_scores(drawn(0), 1), with_missing_scores(drawn(1), 2)],
+    "sparse numbers": [with_missing_items(drawn(k, item=ITEM**3), k) for k in (0, 1)],
     "graded": [graded(0), graded(1)],
     "beyond 1": [graded(0, 9.0), graded(1, 9.0)],
     "verdicts and grades": [drawn(0), graded(1)],
@@ -68,7 +68,7 @@ FLAT = {
     "two columns of clusters": [drawn(k, topic=ITEM // 100) for k in (0, 1)],
     "items without clusters": [drawn(k).drop(columns="passage") for k in (0, 1)],
     "items and holes without clusters": [
-        with_holes(drawn(k), k).drop(columns="passage") for k in (0, 1)
+        with_missing_scores(drawn(k), k).drop(columns="passage") for k in (0, 1)
     ],
     "identical": [drawn(0), drawn(0)],
     "own model names": [drawn(k, model=f"m{k}") for k in (0, 1)],
@@ -127,7 +127,7 @@ def test_sums_give_the_numbers_of_rows(case, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("case", ROWS)
-def test_what_is_not_plain_is_compared_by_rows(case, tmp_path):
+def test_files_that_are_not_flat_are_compared_by_rows(case, tmp_path):
     paths = written(tmp_path, ROWS[case])
 
     by_rows = compare_results(read_results(paths))
@@ -146,7 +146,7 @@ def test_what_is_not_plain_is_compared_by_rows(case, tmp_path):
         {"columns": ResultColumns(cluster=("passage",))},
     ],
 )
-def test_options_hold_for_sums(options, tmp_path):
+def test_options_apply_to_sums(options, tmp_path):
     paths = written(tmp_path, FLAT["missing items"])
     results = read_results(paths, options.get("columns"))
 
@@ -157,14 +157,14 @@ def test_options_hold_for_sums(options, tmp_path):
     assert by_sums.cluster_note == by_rows.cluster_note
 
 
-def test_what_rows_refuse_sums_refuse(tmp_path):
-    """A doubled item with two scores in one order, and two models under one name."""
+def test_sums_reject_the_same_files_as_rows(tmp_path):
+    """An item with two scores, and two models under one name."""
     again = pd.concat([drawn(0), drawn(1)]).sort_values("passage", kind="stable")
     paths = written(tmp_path, [again, again])
     with pytest.raises(DataError, match="item '0' of 'a' occurs more than once"):
         compare_results(paths)
 
-    apart = drawn(0, model=np.where(ITEM < 300, "m", "n"))
-    paths = written(tmp_path, [apart, drawn(1, model="k")])
+    two_models = drawn(0, model=np.where(ITEM < 300, "m", "n"))
+    paths = written(tmp_path, [two_models, drawn(1, model="k")])
     with pytest.raises(DataError, match="contains 2 models"):
         compare_results(paths, ResultColumns(names=("x", "y")))

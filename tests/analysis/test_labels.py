@@ -1,4 +1,4 @@
-"""Columns of labels: what is refused."""
+"""Errors for columns of labels."""
 
 import pandas as pd
 import pytest
@@ -7,8 +7,8 @@ from surface_consistency.analysis.labels import split_labels
 from surface_consistency.errors import ColumnNotFoundError
 
 
-def test_a_missing_column_of_labels_is_refused_with_the_columns_of_the_file():
-    """Columns that the library adds are not offered, because no file has them."""
+def test_error_for_a_missing_column_of_labels_lists_the_columns_of_the_file():
+    """Columns that the library adds are not listed, because files do not have them."""
     added = {f"{side}_{of}": [1] for side in ("first", "second") for of in ("condition", "correct")}
     frame = pd.DataFrame({"item": ["a"], **added, "topic": ["b"]})
 

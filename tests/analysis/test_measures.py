@@ -102,11 +102,11 @@ def test_repeats_of_a_group_are_reported_in_its_row():
     first, second = (
         consistency(frame, by="group", repeat="run").to_frame(all=True).to_dict("records")
     )
-    alone = row_of(consistency(frame[frame["group"] == "b"], repeat="run"))
+    only_b = row_of(consistency(frame[frame["group"] == "b"], repeat="run"))
 
     assert np.isnan(first["test_retest_flip_rate"])
-    assert bounds(second, "test_retest_flip_rate") == bounds(alone, "test_retest_flip_rate")
-    assert bounds(second, "pass_k") == bounds(alone, "pass_k")
+    assert bounds(second, "test_retest_flip_rate") == bounds(only_b, "test_retest_flip_rate")
+    assert bounds(second, "pass_k") == bounds(only_b, "pass_k")
 
 
 def test_consistency_of_two_forms_equals_that_of_arrays():
@@ -467,7 +467,7 @@ ERRORS = ONE.assign(
     error=1 - ONE["correct"], first_error=ONE["correct"], second_error=0, metric="wer"
 )
 
-test_an_error_is_not_a_correct_answer = refusals(
+test_error_measures_are_rejected_as_correctness = refusals(
     lambda call: call(),
     (lambda: accuracy(ERRORS, score="error"), "'error' is an error or a loss by its name or"),
     (
@@ -487,7 +487,7 @@ def test_graded_errors_have_a_mean_score():
 
 
 @pytest.mark.parametrize(("name", "mean"), [("wer", 0.4), ("f1", 0.2)])
-def test_missing_score_counts_as_the_worst(name, mean, tmp_path):
+def test_missing_score_counts_as_the_worst_score(name, mean, tmp_path):
     scores = [0.25, None, 0.25, None, 0.25, 0.25, 0.25, 0.25, 0.0, 0.5]
     frame = pd.DataFrame({"item": range(10), name: scores})
     frame.to_csv(tmp_path / "a.csv", index=False)
@@ -515,11 +515,11 @@ def test_direction_is_read_from_a_file(tmp_path):
 
 
 def test_compare_of_one_model_returns_its_accuracy():
-    own = row_of(accuracy(ONE, cluster="article"))
+    expected = row_of(accuracy(ONE, cluster="article"))
 
     result = compare(ONE, cluster="article")
 
-    assert bounds(row_of(result), "mean") == pytest.approx(bounds(own, "accuracy"))
+    assert bounds(row_of(result), "mean") == pytest.approx(bounds(expected, "accuracy"))
     assert (result.p, list(result.keys)) == (None, ["model"])
 
 
@@ -564,7 +564,7 @@ def test_context_column_is_the_cluster_unless_another_is_named():
 
 
 @pytest.mark.parametrize("name", ["topic", "category_id", "Subject", "template", "domain"])
-def test_label_of_the_items_is_not_the_cluster(name):
+def test_label_of_items_is_not_the_cluster(name):
     labelled = ONE.rename(columns={"article": name})
     for function in (accuracy, consistency):
         result = function(labelled)
@@ -671,7 +671,7 @@ def test_outcomes_of_several_templates_have_one_row_per_template():
 
 
 @pytest.mark.parametrize("column", ["type", "types"])
-def test_lists_of_labels_in_a_csv_file_of_outcomes_make_the_groups_of_the_frame(tmp_path, column):
+def test_lists_of_labels_in_a_csv_of_outcomes_give_the_groups_of_the_frame(tmp_path, column):
     """`DataFrame.to_csv` writes tuples as text."""
     pairs = pd.DataFrame(
         {
@@ -776,7 +776,7 @@ def test_clustered_test_requires_clusters():
         paired(pairs, test="obuchowski")
 
 
-def judged(**further):
+def scored(**further):
     """Answers of two models to 40 items, 80 % and 40 % correct, with further columns."""
     rows = [(n, m, int(n % 10 < k)) for m, k in (("a", 8), ("b", 4)) for n in range(40)]
     frame = pd.DataFrame(rows, columns=["item", "model", "correct"])
@@ -795,21 +795,21 @@ def judged(**further):
 )
 @pytest.mark.parametrize("column", ["error", "exception", "prediction"])
 def test_columns_without_failures_do_not_change_the_scores(column, make):
-    assert accuracy(judged(**{column: make})).to_frame()["accuracy"].tolist() == [0.8, 0.4]
+    assert accuracy(scored(**{column: make})).to_frame()["accuracy"].tolist() == [0.8, 0.4]
 
 
 def test_column_of_groups_or_scores_is_not_read_as_answers_or_errors():
-    frame = judged(error=lambda f: "e" + (f["item"] % 2).astype(str), prediction=lambda f: "x")
+    frame = scored(error=lambda f: "e" + (f["item"] % 2).astype(str), prediction=lambda f: "x")
 
     assert accuracy(frame, by="error").to_frame()["n"].tolist() == [20] * 4
-    scores = judged(prediction=lambda f: f["correct"], error=lambda f: None)
+    scores = scored(prediction=lambda f: f["correct"], error=lambda f: None)
     assert accuracy(scores, score="prediction").to_frame()["accuracy"].tolist() == [0.8, 0.4]
-    errors = judged(error=lambda f: f["correct"] / 4, prediction=lambda f: "x")
+    errors = scored(error=lambda f: f["correct"] / 4, prediction=lambda f: "x")
     assert accuracy(errors, score="error").to_frame()["accuracy"].tolist() == [0.2, 0.1]
 
 
 def test_texts_for_missing_cells_are_answers_of_a_frame_if_one_is_correct():
-    frame = judged(prediction=lambda f: np.where(f["item"] % 4 == 0, "nan", "x"))
+    frame = scored(prediction=lambda f: np.where(f["item"] % 4 == 0, "nan", "x"))
 
     assert accuracy(frame).to_frame()["accuracy"].tolist() == [0.8, 0.4]
 
@@ -817,7 +817,7 @@ def test_texts_for_missing_cells_are_answers_of_a_frame_if_one_is_correct():
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.parquet"])
 def test_scores_of_files_are_read_from_the_named_column(tmp_path, name):
     path = written(
-        tmp_path / name, judged(rating=lambda f: 1 + 4 * f["correct"]).to_dict("records")
+        tmp_path / name, scored(rating=lambda f: 1 + 4 * f["correct"]).to_dict("records")
     )
 
     assert accuracy(path, score="rating").to_frame()["accuracy"].round(9).tolist() == [4.2, 2.6]
@@ -831,7 +831,7 @@ def test_pairs_with_columns_of_answers_and_errors_have_no_warnings():
 
 
 def test_direction_in_one_of_two_files_applies_to_both():
-    frame = judged()
+    frame = scored()
     parts = {m: part.to_dict("records") for m, part in frame.groupby("model")}
     parts["b"] = [row | {"lower_is_better": True} for row in parts["b"]]
 

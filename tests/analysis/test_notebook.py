@@ -1,4 +1,4 @@
-"""The last line of a notebook cell shows a result, and a plot shows its figure."""
+"""Notebook cells show results and figures."""
 
 import pytest
 
@@ -17,7 +17,7 @@ answers = pd.DataFrame({"item": range(40), "correct": [1, 0, 1, 1] * 10})""",
 
 @pytest.mark.enable_socket
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_cells_show_sentences_table_and_figure():
+def test_notebook_cells_show_sentences_table_and_figure():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
 
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()

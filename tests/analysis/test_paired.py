@@ -33,7 +33,7 @@ def bounds(row, name):
 
 @pytest.fixture(scope="module")
 def table4(data_files, tmp_path_factory):
-    """The pairs of RedirectQA's table 4, one a line."""
+    """The pairs of table 4 of RedirectQA, one per line."""
     counts = pd.read_csv(data_files / "golden" / "redirectqa_table4_popqa_contingency.csv")
     rows = counts.loc[counts.index.repeat(counts["count"])]
     path = tmp_path_factory.mktemp("table4") / "verdicts.csv"
@@ -63,7 +63,7 @@ def test_compare_agrees_with_the_published_table(table4):
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    """Pairs of 80 facts with one or two categories each, parted by a semicolon."""
+    """Pairs of 80 facts with one or two categories each, separated by a semicolon."""
     rng = np.random.default_rng(0)
     names = ["from surnames", "from plurals", "NA"]
     lines = ["triplet_id,category,canonical,redirect"]
@@ -78,7 +78,7 @@ def file(tmp_path_factory):
     return path
 
 
-def test_separated_labels_put_a_pair_into_several_groups(file):
+def test_pair_with_several_labels_is_in_several_groups(file):
     groups = compare(file, by=["category"], separator=";", **FILE)
 
     assert [row["category"] for row in groups] == ["NA", "from plurals", "from surnames"]
@@ -87,7 +87,7 @@ def test_separated_labels_put_a_pair_into_several_groups(file):
     assert [row["p_value_holm"] for row in groups] == adjusted.tolist()
 
 
-def test_without_separator_a_cell_is_one_label(file):
+def test_cell_is_one_label_without_a_separator(file):
     rows = compare(file, by=["category"], **FILE)
 
     assert sum(row["n"] for row in rows) == 300
@@ -115,13 +115,13 @@ def test_undefined_numbers_are_null(tmp_path, capsys):
         ({"test": "sign"}, ValueError, "'sign'"),
     ],
 )
-def test_paired_rejects_bad_options(file, options, error, message):
+def test_paired_rejects_invalid_options(file, options, error, message):
     with pytest.raises(error, match=message):
         compare(file, first="canonical", second="redirect", **options)
 
 
-def test_two_conditions_and_two_models_are_inferred_alike():
-    """The same verdicts as columns of conditions, and as rows of models, by clusters."""
+def test_two_conditions_and_two_models_have_the_same_inference():
+    """The same labels as columns of conditions, and as rows of models, clustered."""
     rng = np.random.default_rng(8)
     wide = pd.DataFrame(rng.random((60, 2)) < [0.8, 0.6], columns=["first", "second"])
     wide = wide.assign(id=[f"q{n}" for n in range(60)], topic=[f"t{n // 3}" for n in range(60)])
@@ -137,7 +137,7 @@ def test_two_conditions_and_two_models_are_inferred_alike():
     assert row["first_only"] == models["reference_only"]
 
 
-def test_outcomes_behind_a_link_or_damaged_are_refused(tmp_path):
+def test_outcomes_behind_a_link_or_damaged_are_rejected(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "manifest.json").write_text("{}", "utf-8")

@@ -1,4 +1,4 @@
-"""A result shows itself as text, table, figure and page."""
+"""Output of results as text, table, figure and page."""
 
 import json
 import pickle
@@ -55,8 +55,8 @@ def test_repr_shows_three_sentences_and_counts_the_others(result, n, told):
 
 
 @pytest.mark.parametrize(("n", "told"), [(60, False), (61, True)])
-def test_html_shows_sixty_rows_and_counts_all(result, n, told):
-    """A notebook stays readable; one more row than that is reported and not shown."""
+def test_html_shows_60_rows_and_counts_all(result, n, told):
+    """Further rows are counted but not shown."""
     shown = replace(result, frame=result.frame.iloc[[0] * n])._repr_html_()
 
     assert shown.count("<td>") == 60 * shown.count("<th>")
@@ -84,7 +84,7 @@ def test_to_dict_survives_json_with_undefined_numbers():
     assert "cannot be inferred" in few.sentences[0]
 
 
-def test_a_result_pickles(result, tmp_path):
+def test_result_can_be_pickled(result, tmp_path):
     files = [tmp_path / name for name in ("a.parquet", "b.parquet")]
     for file in files:
         ONE.loc[ONE["form"] == "a", ["item", "article", "correct"]].to_parquet(file)
@@ -172,7 +172,7 @@ def test_plot_draws_on_the_current_axes(result):
     pyplot.close(figure)
 
 
-def test_plot_names_the_extra_without_matplotlib(result, monkeypatch):
+def test_plot_without_matplotlib_raises_an_error_with_the_extra(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[plot\]"):

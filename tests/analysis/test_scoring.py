@@ -21,22 +21,22 @@ from surface_consistency.studies.forms.data import load_forms
 from tests.results.kinds import written
 
 N = 20
-RIGHT = {"a": 15, "b": 5}
-TRUTH = {"a": 0.75, "b": 0.25}
+N_CORRECT = {"a": 15, "b": 5}
+ACCURACIES = {"a": 0.75, "b": 0.25}
 """Proportion of the items that each model answers correctly."""
 
 
 def rows(*, references=lambda name: [name, name.upper()], answer=lambda name: name, n=N):
-    """Answers of two models; `answer` writes a name that is correct or not."""
+    """Answers of two models; `answer` writes a correct or an incorrect name."""
     return [
         {
             "item": f"q{i}",
             "model": model,
             "question": f"What is the seat of county {i}?",
             "references": references(f"Alderby {i}x"),
-            "prediction": answer(f"Alderby {i}x" if i < RIGHT[model] else "Nowhere"),
+            "prediction": answer(f"Alderby {i}x" if i < N_CORRECT[model] else "Nowhere"),
         }
-        for model in RIGHT
+        for model in N_CORRECT
         for i in range(n)
     ]
 
@@ -59,7 +59,7 @@ def scored(answers, **options):
 
 
 SQUAD = {"answer_start": [3, 4]}
-WRITTEN = {
+NOTATIONS = {
     "list": lambda name: [name, "x"],
     "python": lambda name: str([name, "x"]),
     "numpy": lambda name: str(np.array([name, "x"], dtype=object)),
@@ -72,9 +72,9 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv", "frame", "rows"])
-@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("written", NOTATIONS)
 def test_references_in_all_notations_and_containers_give_the_same_labels(tmp_path, written, kind):
-    answers = rows(references=WRITTEN[written])
+    answers = rows(references=NOTATIONS[written])
     frame = pd.DataFrame(answers)
     file = tmp_path / f"answers.{kind}"
     match kind:
@@ -86,12 +86,12 @@ def test_references_in_all_notations_and_containers_give_the_same_labels(tmp_pat
             frame.to_csv(file, index=False)
     source = {"frame": frame, "rows": answers}.get(kind, file)
 
-    assert means(source) == TRUTH
+    assert means(source) == ACCURACIES
 
 
 def test_references_in_the_text_of_the_harness_are_read(tmp_path):
     """lm-evaluation-harness writes `str(target)` of a list of aliases."""
-    for model in RIGHT:
+    for model in N_CORRECT:
         samples = [
             {
                 "doc_id": i,
@@ -111,12 +111,12 @@ def test_references_in_the_text_of_the_harness_are_read(tmp_path):
         file.parent.mkdir()
         file.write_text("".join(json.dumps(row) + "\n" for row in samples))
 
-    assert means([tmp_path / "a", tmp_path / "b"]) == TRUTH
+    assert means([tmp_path / "a", tmp_path / "b"]) == ACCURACIES
 
 
-def test_the_study_of_forms_and_comparisons_accept_the_same_answers():
+def test_study_of_forms_and_comparisons_read_the_same_references():
     """`load_forms` reads the references of `run forms --source` and `load_dataset`."""
-    for write in WRITTEN.values():
+    for write in NOTATIONS.values():
         answers = rows(references=write)
         forms = [row | {"form": form} for row in answers[:N] for form in "xy"]
         data = load_forms([{**row, "answers": row.pop("references")} for row in forms])
@@ -163,7 +163,7 @@ def test_line_feeds_in_references_are_reported_with_an_option_that_splits(tmp_pa
         "`reference_separator` '\\n' (in a shell, $'\\n')"
         in compare(answers, rule="exact").sentences[0]
     )
-    assert means(answers, columns=ResultColumns(reference_separator="\n")) == TRUTH
+    assert means(answers, columns=ResultColumns(reference_separator="\n")) == ACCURACIES
     words = ["--rule", "exact", "--reference-separator", "\n", "--json"]
     assert main(["compare", str(file), *words]) == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["difference"] == pytest.approx(-0.5)
@@ -219,7 +219,7 @@ def test_reasoning_is_not_part_of_the_scored_answer(kind):
 
     made = scored(answers, rule="popqa")
 
-    assert made.frame.groupby("model", observed=True)["score"].mean().to_dict() == TRUTH
+    assert made.frame.groupby("model", observed=True)["score"].mean().to_dict() == ACCURACIES
     assert made.notes[1] == "the reasoning of 40 answers was removed before scoring"
     assert not made.doubts
 
@@ -256,7 +256,7 @@ def test_both_regions_are_in_the_finding_if_labels_differ_often(tmp_path, capsys
     assert "18 of 40 labels differ" not in finding
     assert "20 of 40 labels differ between the first line" in finding
     assert "a 75.0 % and 100.0 %; b 25.0 % and 100.0 %" in finding
-    assert means(answers, rule="popqa") == TRUTH
+    assert means(answers, rule="popqa") == ACCURACIES
     whole = compare(answers, rule="popqa", region="whole")
     assert whole.to_frame()["difference"].tolist() == [0]
     assert "labels differ" not in whole.sentences[0]
@@ -319,7 +319,7 @@ def test_accuracy_of_a_frame_reports_warnings():
 
 
 def test_lone_surrogates_in_references_do_not_raise():
-    """JSON can contain half a surrogate pair, which cannot be encoded in a file."""
+    """JSON can contain one half of a surrogate pair, which cannot be encoded in a file."""
     answers = rows(references=lambda name: [name, "x\ud800"])
 
-    assert means(answers) == TRUTH
+    assert means(answers) == ACCURACIES

@@ -1,6 +1,6 @@
-"""Findings of `compare` and `consistency` report what was planted, and pages what tables show.
+"""Findings of `compare` and `consistency` report simulated effects, and pages agree with tables.
 
-Each world is drawn by a seed. Every record of its page is computed again from the CSV tables, and
+Each world is drawn with a seed. Every record of its page is computed again from the tables, and
 every sentence with a number has a record.
 """
 
@@ -34,7 +34,7 @@ def models(rates, *, n=200, seed=1):
 
 
 def forms(chances, *, n=100, n_repeats=1, seed=1, share=0.0):
-    """Answers to items in forms a, b, c, of which a share is that of the first form."""
+    """Answers to items in forms a, b, c; a proportion equals the answer to the first form."""
     rng, parts = np.random.default_rng(seed), []
     drawn = rng.random((n, len(chances), n_repeats)) < np.array(chances)[:, None]
     drawn = np.where(rng.random((n, 1, 1)) < share, drawn[:, :1, :1], drawn)
@@ -56,7 +56,7 @@ def checked(result, folder):
 
 NULL, LARGE = {"s": (0.6, 0.6)}, {"s": (0.4, 0.7)}
 SMALL = {"s": (0.6, 0.61)}
-AGAINST = {"s0": (0.4, 0.7), "s1": (0.7, 0.4), "s2": (0.4, 0.7)}
+OPPOSITE = {"s0": (0.4, 0.7), "s1": (0.7, 0.4), "s2": (0.4, 0.7)}
 HIDDEN = {"s0": (0.3, 0.6), "s1": (0.6, 0.3)}
 OF_THREE = {"s0": (0.6, 0.6, 0.2), "s1": (0.6, 0.1, 0.9), "s2": (0.4, 0.9, 0.5)}
 PLAIN = "The accuracy (score) "
@@ -65,7 +65,7 @@ COMPARED = {
     "null": (NULL, {}, [PLAIN + "does not differ significantly", "minimum detectable"]),
     "small": (SMALL, {}, [PLAIN + "does not differ significantly between a and b"]),
     "large": (LARGE, {}, [r"points higher for b than for a \(95 % CI "]),
-    "against": (AGAINST, {}, ["higher for b than for a", IN.format("s1") + ".* lower for b"]),
+    "against": (OPPOSITE, {}, ["higher for b than for a", IN.format("s1") + ".* lower for b"]),
     "hidden": (HIDDEN, {}, ["does not differ", IN.format("s0"), IN.format("s1") + ".* lower"]),
     "three": (OF_THREE, {}, ["are significant, unlike overall"]),
     "few": (
@@ -79,7 +79,7 @@ COMPARED = {
 
 
 @pytest.mark.parametrize("world", COMPARED)
-def test_compare_reports_the_planted_world(world, tmp_path):
+def test_compare_reports_the_simulated_effect(world, tmp_path):
     rates, change, expected = COMPARED[world]
     frame = models(rates)
     options = {"by": "slice"} if len(rates) > 1 else {}
@@ -97,7 +97,7 @@ def test_compare_reports_the_planted_world(world, tmp_path):
 
 
 def test_every_sentence_of_a_comparison_with_a_number_has_a_record():
-    for rates in (AGAINST, OF_THREE, NULL):
+    for rates in (OPPOSITE, OF_THREE, NULL):
         compared = compare_results(
             models(rates, n=12), settings=ComparisonSettings(), table=TableSettings(by=("slice",))
         )
@@ -105,7 +105,7 @@ def test_every_sentence_of_a_comparison_with_a_number_has_a_record():
             assert unsupported(parts) == []
 
 
-def test_worlds_without_an_effect_have_hardly_any_contradictory_slice():
+def test_contradictory_slices_are_rare_without_an_effect():
     rates = {f"s{place}": (0.5, 0.5, 0.5) for place in range(4)}
     found = [
         "unlike overall" in " ".join(compare(models(rates, n=60, seed=one), by="slice").sentences)
@@ -114,7 +114,7 @@ def test_worlds_without_an_effect_have_hardly_any_contradictory_slice():
     assert sum(found) <= 8  # binom.ppf(0.99, 60, 0.05)
 
 
-def test_all_pairs_of_models_on_all_items_are_counted_as_such(tmp_path):
+def test_changed_items_of_all_pairs_of_models_are_counted(tmp_path):
     compare(models(OF_THREE), by="slice").save(tmp_path)
 
     table = pd.read_csv(tmp_path / "tables" / "changed.csv")
@@ -139,7 +139,7 @@ CONSISTENT = {
 
 
 @pytest.mark.parametrize("world", CONSISTENT)
-def test_consistency_reports_the_planted_world(world, tmp_path):
+def test_consistency_reports_the_simulated_rate(world, tmp_path):
     frame, options, expected = CONSISTENT[world]
     if "missing" in options:
         frame, options = frame.copy(), {}
@@ -152,7 +152,7 @@ def test_consistency_reports_the_planted_world(world, tmp_path):
         assert re.search(sentence, text), text
 
 
-def test_groups_that_contradict_each_other_have_a_row_and_a_sentence_each(tmp_path):
+def test_contradictory_groups_have_one_row_and_one_sentence_each(tmp_path):
     parts = [forms((0.6, 0.6), share=share, seed=7).assign(kind=name) for name, share in
              (("same", 0.9), ("other", 0.0))]  # fmt: skip
     frame = pd.concat(parts).drop(columns="run")
@@ -179,7 +179,7 @@ def test_few_and_unequal_clusters_are_reported_with_their_effective_number(measu
     assert ("based on only" in few.note) == (measure is consistency and "article" in few.note)
 
 
-def test_pairs_report_conditional_rates_with_their_own_denominators(tmp_path):
+def test_conditional_rates_of_pairs_have_their_own_denominators(tmp_path):
     drawn = forms((0.8, 0.5), n=150).pivot(index="item", columns="form", values="correct")
     result = paired(drawn.reset_index(), first="a", second="b")
 

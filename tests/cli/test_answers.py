@@ -1,4 +1,4 @@
-"""Files with two conditions, as `paired` reads them."""
+"""Files with two conditions, which `paired` reads."""
 
 import json
 
@@ -38,7 +38,7 @@ def pairs(path, *, condition=None, rule=None, by=(), first="canonical", second="
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_files_of_text_and_of_types_hold_the_same_pairs(tmp_path, kind):
+def test_files_with_and_without_types_give_the_same_pairs(tmp_path, kind):
     """Labels "NA" and "null" stay text, and an empty score is missing."""
     file = write_csv(tmp_path / "scores.csv", ROWS)
     if kind == "jsonl":
@@ -70,7 +70,7 @@ def test_rows_of_two_conditions_are_paired_by_item(tmp_path):
     assert notes == ["1 rows under only one of the two conditions are excluded."]
 
 
-def test_rows_of_other_conditions_are_noted(tmp_path):
+def test_rows_of_other_conditions_are_excluded_with_a_note(tmp_path):
     file = write_csv(tmp_path / "long.csv", long("1 canonical 1", "1 redirect 0", "1 alias 0"))
 
     assert pairs(file, condition="form")[2] == ["1 rows with other values of form are excluded."]
@@ -129,7 +129,7 @@ def samples(path, **scores):
 
 
 def test_samples_of_the_harness_are_read(tmp_path):
-    """Fields of the document have their own names; of several metrics one is chosen."""
+    """Fields of the document keep their names; one of several metrics must be chosen."""
     path = samples(tmp_path, em=[1.0, 0.0, 1.0, 1.0], acc=[0.0, 0.0, 0.0, 1.0])
     named = {"condition": "form", "item": ("triplet_id",)}
 
@@ -142,7 +142,7 @@ def test_samples_of_the_harness_are_read(tmp_path):
 
 FORMS = long("1 canonical 1", "1 redirect 0")
 TWICE = long("1 canonical 1", "1 canonical 0", "1 redirect 0")
-APART = long("1 canonical 1", "2 redirect 0")
+UNPAIRED = long("1 canonical 1", "2 redirect 0")
 HEAD = "triplet_id,canonical,redirect\n7,1,0\n"
 FORM = {"condition": "form"}
 
@@ -153,7 +153,7 @@ FORM = {"condition": "form"}
         (FORMS, FORM | {"second": "redirct"}, ColumnNotFoundError, "not a value .*'redirect'"),
         (FORMS, FORM | {"second": "canonical"}, ValueError, "each a value of form"),
         (TWICE, FORM, DataError, "occurs more than once with .*distinguishes the rows by `repeat`"),
-        (APART, FORM, DataError, "no item has a row under both"),
+        (UNPAIRED, FORM, DataError, "no item has a row under both"),
         (FORMS, FORM | {"by": ("form",)}, DataError, "'form' of item '1' differs between"),
         (
             f"{HEAD}7,1,NA\n",
@@ -171,7 +171,7 @@ FORM = {"condition": "form"}
         (None, {}, SourceNotFoundError, "file or folder .*nowhere.csv not found"),
     ],
 )
-def test_what_cannot_be_paired_is_refused(tmp_path, source, options, error, message):
+def test_rows_that_cannot_be_paired_raise_an_error(tmp_path, source, options, error, message):
     path = tmp_path / ("nowhere.csv" if source is None else "v.csv")
     if isinstance(source, str):
         path.write_text(source)
@@ -182,7 +182,7 @@ def test_what_cannot_be_paired_is_refused(tmp_path, source, options, error, mess
         pairs(path, **options)
 
 
-def test_an_empty_cluster_is_refused(tmp_path, capsys):
+def test_empty_cell_of_the_cluster_is_rejected(tmp_path, capsys):
     file = tmp_path / "v.csv"
     file.write_text(HEAD + ",1,1\n")
     words = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet_id"]
@@ -191,7 +191,7 @@ def test_an_empty_cluster_is_refused(tmp_path, capsys):
     assert "column 'triplet_id' has no id in row 1" in capsys.readouterr().err
 
 
-def test_a_column_that_groups_pairs_makes_the_clusters(tmp_path):
+def test_column_that_groups_pairs_is_the_cluster(tmp_path):
     file = write_csv(
         tmp_path / "v.csv", [{"article": n % 20, "a": n % 3, "b": 0} for n in range(80)]
     )
@@ -203,7 +203,7 @@ def test_a_column_that_groups_pairs_makes_the_clusters(tmp_path):
     assert "article, a context that items share: 80 items in 20" in result.note
 
 
-def test_a_cell_that_makes_no_group_is_refused(tmp_path, capsys):
+def test_object_in_a_column_of_groups_is_rejected(tmp_path, capsys):
     rows = [{"item": str(place), "a": 1, "b": 0, "g": {"x": 1}} for place in range(4)]
     file = write_jsonl(tmp_path / "v.jsonl", rows)
 

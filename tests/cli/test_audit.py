@@ -18,8 +18,8 @@ READER = """
 def generate(self, prompts, params):
     for prompt in prompts:
         lines = prompt.text.splitlines()
-        told = lines[1].split(" | ")[-1] if lines[0] == "Facts:" else "unknown"
-        yield Generation(prompt_id=prompt.id, text=told)
+        answer = lines[1].split(" | ")[-1] if lines[0] == "Facts:" else "unknown"
+        yield Generation(prompt_id=prompt.id, text=answer)
 """
 READS = ["--runner", "READER"]
 PUBLISHED = ["--runner", "x:Y", "--as-published"]
@@ -88,12 +88,12 @@ def test_audit_reads_parquet_with_filters_and_prints_json(databases, reader, tmp
     assert set(states) == {"FULL", "DEL-ON"}
 
 
-def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
+def test_several_thresholds_write_a_table_of_the_sweep(databases, reader, tmp_path, capsys):
     out = tmp_path / "sweep"
     chosen = ["--topologies", "noise", "--styles", "cloze", "--limit", "20"]
-    several = ["--retriever", "fuzzy", "--threshold", "0.5", "none"]
+    thresholds = ["--retriever", "fuzzy", "--threshold", "0.5", "none"]
 
-    assert audit(databases, out, "--runner", reader, *chosen, *several) == 0
+    assert audit(databases, out, "--runner", reader, *chosen, *thresholds) == 0
 
     table = pd.read_csv(out / "tables" / "sweep.csv")
     assert len(table) == 2 * 2

@@ -53,14 +53,14 @@ def test_two_files_of_a_tool_require_no_option(capsys):
 )
 def test_exit_code_reports_a_worse_model(worse, options, code, capsys):
     assert main(["compare", *worse, *options]) == code
-    told = capsys.readouterr()
-    assert "branch" in told.out
-    assert ("branch against main by score" in told.err) is (code == WORSE)
+    printed = capsys.readouterr()
+    assert "branch" in printed.out
+    assert ("branch against main by score" in printed.err) is (code == WORSE)
     clustered = (
         f"`fail_if` {options[1]}, clustered by items, assumed to be independent" if options else ""
     )
-    assert told.err.startswith(clustered)
-    assert bool(told.err) is bool(options)
+    assert printed.err.startswith(clustered)
+    assert bool(printed.err) is bool(options)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_exit_code_reports_a_worse_model(worse, options, code, capsys):
     ],
 )
 def test_cost_is_a_score_only_if_named(options, code, said, tmp_path, capsys):
-    """Its direction is that of a cost unless another direction is named."""
+    """Lower is better for a cost unless another direction is named."""
     for name, latency in (("one", 0.1), ("two", 0.3)):
         rows = [{"item": n, "latency": latency * (0.9 + n % 2 / 5)} for n in range(40)]
         pd.DataFrame(rows).assign(**{"hits": 1} if "hits" in options else {}).to_csv(
@@ -103,7 +103,7 @@ def test_markdown_and_page_list_lost_items_with_both_answers(worse, tmp_path, ca
     assert changed["change"].tolist() == ["lost"] * 10
 
 
-def test_one_file_of_models_items_and_forms_is_scored_by_a_rule(tmp_path, capsys):
+def test_file_with_models_items_and_forms_is_scored_by_a_rule(tmp_path, capsys):
     """The third call of the guide: a table of answers, each item in two paraphrases."""
     rows = [
         {"model": model, "fact": fact, "paraphrase": form, "prompt": form,
@@ -154,7 +154,7 @@ def test_predictions_without_scores_require_a_rule(tool, capsys):
         ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that distinguishes them by --form"),
     ],
 )
-def test_broken_file_is_named_with_the_problem(tmp_path, content, said, capsys):
+def test_error_of_an_invalid_file_states_the_problem(tmp_path, content, said, capsys):
     (tmp_path / "broken.csv").write_text(content)
     (tmp_path / "whole.csv").write_text("id,score\n1,1\n2,0\n")
     assert main(["compare", str(tmp_path / "broken.csv"), str(tmp_path / "whole.csv")]) == 2
@@ -267,7 +267,7 @@ def test_single_row_is_printed_as_names_and_values(answers, capsys):
         (["accuracy", "{}", "--scores", "hit"], "Unknown option: --scores. Did you mean --score"),
     ],
 )
-def test_invalid_option_of_a_measure_is_named(answers, words, message, capsys):
+def test_invalid_option_of_a_measure_is_reported(answers, words, message, capsys):
     assert main([word.format(answers) for word in words]) == 2
     assert message in capsys.readouterr().err
 
@@ -301,7 +301,7 @@ def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["accuracy", "compare"])
-def test_error_without_metrics_has_the_reason(tmp_path, capsys, command):
+def test_error_without_metrics_states_the_reason(tmp_path, capsys, command):
     rows = [
         {
             **{"doc_id": n, "doc": {"q": n}, "target": "A", "resps": [["A"]]},
@@ -328,7 +328,7 @@ def test_error_without_metrics_has_the_reason(tmp_path, capsys, command):
         (["paired", "--condition", "form", "--first", "who", "--second", "what"], "first_accuracy"),
     ],
 )
-def test_accents_are_folded_under_a_rule_on_request(tmp_path, capsys, command, name):
+def test_fold_accents_requires_a_rule_and_applies_to_it(tmp_path, capsys, command, name):
     rows = [
         {"item": n, "form": form, "prediction": "Zurich", "references": ["Zürich"]}
         for n in range(20)

@@ -1,4 +1,4 @@
-"""The toy model: what was planted in its training text is what the study finds."""
+"""The toy model: the study recovers the frequencies in its training text."""
 
 import json
 import warnings
@@ -25,7 +25,7 @@ def demo(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_demo_finds_the_planted_frequencies(demo):
+def test_demo_recovers_the_frequencies_of_the_training_text(demo):
     table = pd.read_csv(demo / "highlights" / "consistency_by_planted_exposure.csv")
     table = table.set_index("exposure")
 
@@ -35,7 +35,7 @@ def test_demo_finds_the_planted_frequencies(demo):
     assert (table["first_accuracy"].drop("fact held out") > 0.9).all()
     assert table.loc["fact held out", "first_accuracy"] < 0.2
     assert table["n"].sum() == 196
-    # The same prompts in other batches are answered alike on the CPU, in single precision.
+    # On the CPU in single precision, the same prompts in other batches get the same answers.
     floor = pd.read_csv(demo / "checks" / "noise_floor.csv")
     assert floor[["n_repeated", "n_text_changes"]].values.tolist() == [[292, 0]]
     page = (demo / "report.html").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def test_demo_finds_the_planted_frequencies(demo):
 
 
 @pytest.mark.slow
-def test_demo_again_trains_and_asks_nothing(demo, capsys):
+def test_repeated_demo_neither_trains_nor_prompts_again(demo, capsys):
     model = (demo / "toy_model" / "model.safetensors").stat().st_mtime_ns
     log = (demo / "generations.jsonl").read_bytes()
     capsys.readouterr()
@@ -58,7 +58,7 @@ def test_demo_again_trains_and_asks_nothing(demo, capsys):
 
 
 @pytest.mark.slow
-def test_the_toy_model_computes_names_that_it_was_taught_like_the_title(demo, tmp_path):
+def test_mechanism_of_consistent_pairs_is_more_similar(demo, tmp_path):
     """Pairs correct both times have more similar components than pairs correct once."""
     runs = load_runs([demo], outcome=RedirectOutcome)
     report = Report(runs=runs, design=RedirectQAStudy.design, cluster="subject_id")
@@ -71,11 +71,11 @@ def test_the_toy_model_computes_names_that_it_was_taught_like_the_title(demo, tm
     assert rows.loc["iou", "aligned"] > rows.loc["iou", "misaligned"] + 0.1
     assert rows.loc["iou", "p_value"] < 0.05
     sets = tables["mechanism_sets"].frame
-    assert (sets["greedy"] == 1.0).all()  # The model reads again what it wrote itself.
+    assert (sets["greedy"] == 1.0).all()  # The model generated these texts itself.
     assert (sets["reached"] == 1.0).all()
     assert (sets["reached_by_sum"] < 0.8).all()
 
 
-def test_no_steps_are_refused(tmp_path, capsys):
+def test_zero_steps_are_rejected(tmp_path, capsys):
     assert main(["demo", "--steps", "0", "--out", str(tmp_path / "demo")]) == 2
     assert "steps must be 1 or more" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The command line as a user calls it."""
+"""The command line, from arguments to output and exit code."""
 
 import hashlib
 import io
@@ -22,7 +22,7 @@ from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.cli.runners import write_runner
 from tests.needs import NEEDS_TORCH
 
-KNOWING = """
+CONSTANT = """
 def fingerprint(self):
     return {"answer": self.options["answer"]}
 
@@ -30,7 +30,7 @@ def generate(self, prompts, params):
     for prompt in prompts:
         yield Generation(prompt_id=prompt.id, text=self.options["answer"])
 """
-VERDICTS = ["--first", "a", "--second", "b"]
+PAIRED = ["--first", "a", "--second", "b"]
 SAMPLE = ["--source", "sample"]
 MODEL = ["--model", "m", "--out", "y"]
 
@@ -39,7 +39,7 @@ MODEL = ["--model", "m", "--out", "y"]
 def runner(tmp_path, monkeypatch):
     """A runner in a user-defined module, which answers every prompt with "London"."""
     options = {"answer": "London", "api_key": ""}
-    return write_runner(tmp_path, monkeypatch, "cli_runner", "Knowing", KNOWING, **options)
+    return write_runner(tmp_path, monkeypatch, "cli_runner", "Knowing", CONSTANT, **options)
 
 
 def run(runner, out, *more):
@@ -85,7 +85,7 @@ def test_run_accepts_options_of_the_runner(runner, tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
-def test_message_for_predictions_does_not_suggest_to_repeat_the_run(tmp_path, capsys):
+def test_message_about_predictions_does_not_suggest_a_repeated_run(tmp_path, capsys):
     plan = RedirectQAStudy().plan(load_redirectqa("sample"), RedirectQAStudy.records.settings())
     names = plan.items["prompt_id"].unique()
     lines = [f"{name},{'' if n < 3 else 'x'}\n" for n, name in enumerate(names)]
@@ -134,20 +134,20 @@ def test_common_options_come_before_the_others(capsys):
     assert all(flag in more for flag in ("--dtype", "--shots", "--setting"))
 
 
-def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, capsys):
+def test_comparison_or_another_study_does_not_replace_a_run(runner, tmp_path, capsys):
     out = str(tmp_path / "run")
     assert run(runner, out, "--limit", "3") == 0
-    kept = (tmp_path / "run" / "manifest.json").read_bytes()
+    manifest = (tmp_path / "run" / "manifest.json").read_bytes()
     file = tmp_path / "v.csv"
     file.write_text("item,a,b\nx,1,0\ny,1,1\n")
-    compare = ["paired", str(file), *VERDICTS, "--out"]
+    compare = ["paired", str(file), *PAIRED, "--out"]
     slaq = ["run", "slaq", "--source", "sample", "--runner", runner, "--limit", "1", "--out"]
 
     assert main([*compare, out]) == 2
     assert "contains a run; choose another folder" in capsys.readouterr().err
     assert main([*slaq, out]) == 2
     assert "contains a run of redirectqa, not of slaq; choose another" in capsys.readouterr().err
-    assert (tmp_path / "run" / "manifest.json").read_bytes() == kept
+    assert (tmp_path / "run" / "manifest.json").read_bytes() == manifest
     frame = pd.read_csv(file).assign(pair=["x", "y"], first_correct=1, second_correct=0)
     import_verdicts(frame, tmp_path / "own", origin="v.csv", first="a", second="b")
     assert main(["score", str(tmp_path / "own")]) == 2
@@ -155,10 +155,10 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
 
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_imported_verdicts_can_be_reported_again(verdicts_csv, tmp_path, capsys):
+def test_imported_labels_can_be_reported_again(labels_csv, tmp_path, capsys):
     """Imported labels are a run, but runs of other conditions are not compared with it."""
     out, again = tmp_path / "page", tmp_path / "again"
-    frame = pd.read_csv(verdicts_csv, keep_default_na=False, na_values=[""])
+    frame = pd.read_csv(labels_csv, keep_default_na=False, na_values=[""])
     for folder, *conditions in (
         (out, "canonical", "redirect"),
         (tmp_path / "turned", "redirect", "canonical"),
@@ -184,8 +184,8 @@ def test_imported_verdicts_can_be_reported_again(verdicts_csv, tmp_path, capsys)
 
 @pytest.mark.filterwarnings("ignore:292 of 584 predictions belong to no question of the data")
 def test_score_accepts_predictions_made_elsewhere(tmp_path):
-    asked = load_redirectqa("sample").questions
-    rows = [{"question": q.question, "output": q.triple.answers[0]} for q in asked]
+    questions = load_redirectqa("sample").questions
+    rows = [{"question": q.question, "output": q.triple.answers[0]} for q in questions]
     file = tmp_path / "mine.csv"
     pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
 
@@ -239,7 +239,7 @@ def test_invalid_command_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["report"], "no run folder was given"),
         (["demo", "--ot", "x"], "--out is required and takes a value; option --ot does not exist"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
-        (["paired", "empty.csv", *VERDICTS], "empty.csv contains no rows, so no "),
+        (["paired", "empty.csv", *PAIRED], "empty.csv contains no rows, so no "),
         (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
         (["run", "forms", "--source", "x.jsonl", *MODEL], "--source: no file or folder 'x.jsonl'"),
         (["run", "audit", "--databases", "x", *MODEL], "--databases: no database file or folder x"),
@@ -268,7 +268,7 @@ def test_invalid_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, ar
     assert message in capsys.readouterr().err
 
 
-def test_debug_shows_the_traceback(runner, tmp_path, capsys):
+def test_debug_raises_the_original_error(runner, tmp_path, capsys):
     command = ["run", "redirectqa", "--source", "sample", "--shots", "-1"]
     command += ["--runner", runner, "--out", str(tmp_path / "run")]
 
@@ -297,7 +297,7 @@ def test_interrupt_ends_with_code_130(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
-def verdicts_csv(tmp_path):
+def labels_csv(tmp_path):
     """40 facts in two categories, one of them labelled "NA"; one label is missing."""
     rows = [
         (fact, int(fact % 2), int(fact % 4 == 1), "NA" if fact < 20 else "from surnames")
@@ -325,8 +325,8 @@ COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet
         ([*COMPARE, "--score", "x"], "--score without --condition has no effect"),
     ],
 )
-def test_paired_names_the_problem(verdicts_csv, capsys, arguments, message):
-    assert main(["paired", verdicts_csv, *arguments]) == 2
+def test_error_of_paired_states_the_problem(labels_csv, capsys, arguments, message):
+    assert main(["paired", labels_csv, *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -337,8 +337,8 @@ def test_report_prints_the_trace_of_a_fact(runner, tmp_path, capsys):
     capsys.readouterr()
 
     assert main(["report", out, "--fact", fact]) == 0
-    told = capsys.readouterr().out
-    assert all(text in told for text in ('"London"', "canonical: ", "redirect: "))
+    printed = capsys.readouterr().out
+    assert all(text in printed for text in ('"London"', "canonical: ", "redirect: "))
     assert main(["report", out, "--fact", "no such"]) == 2
     assert "has no fact 'no such'; it has " in capsys.readouterr().err
 
@@ -382,8 +382,8 @@ def test_completion_contains_commands_studies_and_options(tmp_path, monkeypatch,
 
     assert main(["--install-completion"]) == 0
 
-    told = capsys.readouterr().out
-    script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
+    printed = capsys.readouterr().out
+    script = Path(printed.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
     for word in ("redirectqa", "slaq", "audit", "--demonstrations", "--judge-rule", "paraphrase"):
         assert word in script
 
@@ -451,7 +451,7 @@ def test_errors_about_predictions_name_flags(tmp_path, capsys, columns, remedies
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, f'{{"id": {"9" * 5_000}}}'])
-def test_hostile_files_print_one_line_and_end_with_code_2(tmp_path, capsys, text):
+def test_hostile_files_give_one_line_and_code_2(tmp_path, capsys, text):
     file = tmp_path / "x.jsonl"
     file.write_text(text + "\n")
     out = ("--out", str(tmp_path / "out"))
@@ -461,7 +461,7 @@ def test_hostile_files_print_one_line_and_end_with_code_2(tmp_path, capsys, text
         ["run", "redirectqa", "--source", str(file), "--runner", "x", *out],
         ["run", "redirectqa", *stored, *out],
         ["score", "--source", "sample", "--predictions", str(file), *out],
-        ["paired", str(file), *VERDICTS],
+        ["paired", str(file), *PAIRED],
     ):
         assert main(command) == 2
         printed = capsys.readouterr().err
@@ -526,7 +526,7 @@ def test_control_characters_of_files_are_escaped_on_the_terminal(tmp_path, capsy
     verdicts = tmp_path / "v.csv"
     rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
     verdicts.write_text("\n".join(["item,a,b,group", *rows]), encoding="utf-8")
-    words = ["paired", str(verdicts), *VERDICTS, "--by", "group"]
+    words = ["paired", str(verdicts), *PAIRED, "--by", "group"]
 
     assert main(words) == 0
     table = capsys.readouterr().out
@@ -576,12 +576,12 @@ def test_truncated_log_is_a_warning(runner, tmp_path, capsys):
     assert main(["score", str(tmp_path / "run"), "--setting", "resamples=5"]) == 3
 
     lines = capsys.readouterr().err.splitlines()
-    told = [line for line in lines if "the last line was cut off" in line]
-    assert told
-    assert all(line.startswith(f"warning: {log}:7: ") for line in told)
+    printed = [line for line in lines if "the last line was cut off" in line]
+    assert printed
+    assert all(line.startswith(f"warning: {log}:7: ") for line in printed)
 
 
-def test_full_disk_of_the_output_is_named():
+def test_full_disk_of_the_output_gives_an_error():
     with Path("/dev/full").open("wb") as full:
         done = process(["--version"], stdout=full)
 
@@ -591,7 +591,7 @@ def test_full_disk_of_the_output_is_named():
 
 @pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
 @pytest.mark.parametrize("command", [["report", "run"], ["run", "redirectqa"], ["demo"]])
-def test_empty_folder_is_not_the_current_folder(command, words, tmp_path, monkeypatch, capsys):
+def test_empty_out_is_rejected(command, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     assert main([*command, *words]) == 2

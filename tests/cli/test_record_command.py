@@ -16,8 +16,8 @@ from surface_consistency.schemas import Items
 from surface_consistency.schemas.settings import Flag, Rare, Settings
 
 
-class Asked(Settings):
-    """How questions are sent."""
+class Queries(Settings):
+    """Settings of the questions."""
 
     templates: Items[Literal["original", "paraphrase"]] = ("original",)
     """Question wordings."""
@@ -50,8 +50,8 @@ class Asked(Settings):
         return self
 
 
-class Needed(Settings):
-    """Where the data are."""
+class Source(Settings):
+    """The source of the data."""
 
     task: Items[str]
     """Tasks."""
@@ -61,7 +61,7 @@ class Needed(Settings):
 
 
 def ask(
-    settings: Asked,
+    settings: Queries,
     *,
     out: Annotated[Path, Parameter(help="Folder of the results.")],
     model: str | None = None,
@@ -74,7 +74,7 @@ def ask(
 @pytest.fixture
 def run():
     app = new_app("sc", "")
-    app.command(record_command(ask, settings=Asked), name="ask")
+    app.command(record_command(ask, settings=Queries), name="ask")
 
     def call(*arguments):
         try:
@@ -115,7 +115,7 @@ def run():
         (["--truncate=yes"], "truncate", True),
     ],
 )
-def test_every_kind_of_field_is_an_option(run, arguments, field, value):
+def test_every_type_of_field_is_an_option(run, arguments, field, value):
     """Values are read exactly as typed."""
     assert run("--out", "x", "--model", "m", *arguments) == 0
 
@@ -123,7 +123,7 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
     expected = ("paraphrase", "original") if field == "templates" and value is None else value
     assert getattr(settings, field) == expected
     assert settings.model_fields_set == {field}
-    assert settings.model_dump(exclude={field}) == Asked().model_dump(exclude={field})
+    assert settings.model_dump(exclude={field}) == Queries().model_dump(exclude={field})
     assert (out, model) == (Path("x"), "m")
 
 
@@ -178,7 +178,7 @@ def test_options_of_the_commands_are_not_rounded(words, capsys):
     assert error in capsys.readouterr().err
 
 
-def test_all_violated_limits_and_a_missing_option_are_reported(run, capsys):
+def test_every_violated_limit_and_a_missing_option_are_reported(run, capsys):
     assert run("--out", "x", "--n-permutations", "0", "--shots", "-1") == 2
     assert capsys.readouterr().err.count("error: --") == 2
     assert run() == 2
@@ -187,7 +187,7 @@ def test_all_violated_limits_and_a_missing_option_are_reported(run, capsys):
 
 def test_error_of_the_library_keeps_its_class():
     app = App(name="sc")
-    app.command(record_command(ask, settings=Asked), name="ask")
+    app.command(record_command(ask, settings=Queries), name="ask")
     with pytest.raises(DataError, match="--n-permutations is more than the topics contain"):
         app(["ask", "--out", "x", "--model", "broken"], exit_on_error=False, print_error=False)
 
@@ -195,14 +195,14 @@ def test_error_of_the_library_keeps_its_class():
 def test_optional_record_without_options_is_none():
     seen = []
 
-    def score(source: Needed | None):
+    def score(source: Source | None):
         seen.append(source)
 
     app = App(name="sc")
-    app.command(record_command(score, optional=("source",), source=Needed), name="score")
+    app.command(record_command(score, optional=("source",), source=Source), name="score")
     for words in (["score"], ["score", "--task", "a"]):
         run_app(app, words)
-    assert seen == [None, Needed(task=("a",))]
+    assert seen == [None, Source(task=("a",))]
     with pytest.raises(ValueError, match="--task is required"):
         run_app(app, ["score", "--revision", "b"])
 
@@ -230,7 +230,7 @@ def test_help_shows_docstrings_choices_and_defaults(run, capsys):
     ],
 )
 def test_each_field_has_one_flag(field, flag):
-    assert flag_of(field, Asked.model_fields[field]) == flag
+    assert flag_of(field, Queries.model_fields[field]) == flag
 
 
 def test_rare_fields_with_equal_name_and_type_share_an_option():
@@ -254,11 +254,11 @@ def test_options_with_equal_names_and_nested_records_raise():
         out: str = ""
 
     class Outer(Settings):
-        inner: Asked = Asked()
+        inner: Queries = Queries()
 
     for records, message in (
         ({"settings": Out}, r"Out\.out: another option of the command has this nam"),
-        ({"settings": Asked, "further": Asked}, r"Asked\.templates: another option"),
+        ({"settings": Queries, "further": Queries}, r"Queries\.templates: another option"),
         ({"settings": Outer}, r"Outer\.inner: an option cannot contain a record; put"),
     ):
         with pytest.raises(PluginError, match=message):
@@ -282,6 +282,6 @@ def test_options_with_equal_names_and_nested_records_raise():
     ],
 )
 def test_names_of_fields_in_backticks_become_flags(message, shown):
-    flags = {name: flag_of(name, field) for name, field in Asked.model_fields.items()}
+    flags = {name: flag_of(name, field) for name, field in Queries.model_fields.items()}
     flags["column"] = "--column"
     assert name_flags(message, flags) == shown

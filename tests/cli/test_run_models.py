@@ -1,4 +1,4 @@
-"""`run` with several models, and with a run in several parts."""
+"""`run` with several models, and in several shards."""
 
 import shlex
 
@@ -51,7 +51,7 @@ def home(tmp_path, monkeypatch):
 
 
 def loaded(home):
-    """Models in the order in which they were loaded; forgotten afterwards."""
+    """Models in the order in which they were loaded; the record is removed."""
     file = home / "loaded.txt"
     names = file.read_text().split() if file.exists() else []
     file.unlink(missing_ok=True)
@@ -85,17 +85,17 @@ def test_failure_does_not_stop_other_models(home, capsys):
     assert main([*RUN, "--model", "bad", "a", "odd", "--out", "runs"]) == 2
 
     assert loaded(home) == ["bad", "a", "odd"]
-    told = capsys.readouterr()
-    assert "report: runs/report.html" in told.out
-    assert "error: runs/bad: bad has no weights; name another model" in told.err
+    printed = capsys.readouterr()
+    assert "report: runs/report.html" in printed.out
+    assert "error: runs/bad: bad has no weights; name another model" in printed.err
     assert (
         "error: runs/odd: runner 'models_runner:Named' cannot be created: ZeroDivisionError: odd"
-        in told.err
+        in printed.err
     )
     assert pd.read_csv(home / "runs" / "tables" / "overall.csv")["model"].tolist() == ["a"]
 
 
-def test_exit_code_is_the_worst(home):
+def test_exit_code_is_that_of_the_worst_model(home):
     """A single model writes into the folder."""
     assert main([*RUN, "--model", "a", "mute", "--out", "three", "--json"]) == 3
     assert main([*RUN, "--model", "a", "mute", "bad", "--out", "two", "--json"]) == 2
@@ -150,10 +150,10 @@ def test_invalid_options_raise_before_loading(home, capsys, words, message):
 
 
 def test_printed_commands_for_a_scheduler_give_the_same_run(home, capsys):
-    whole = [*RUN, "--model", "a", "--model", "b"]
-    assert main([*whole, "--out", "whole", "--json"]) == 0
+    unsharded = [*RUN, "--model", "a", "--model", "b"]
+    assert main([*unsharded, "--out", "unsharded", "--json"]) == 0
     capsys.readouterr()
-    assert main([*whole, "--out", "parts", "--shards", "2", "--print-commands"]) == 0
+    assert main([*unsharded, "--out", "parts", "--shards", "2", "--print-commands"]) == 0
     commands = [shlex.split(line)[1:] for line in capsys.readouterr().out.splitlines()]
     loaded(home)
 
@@ -166,11 +166,11 @@ def test_printed_commands_for_a_scheduler_give_the_same_run(home, capsys):
     assert main([*commands[-1], "--json"]) == 0
     assert loaded(home) == []
     for table in ("overall", "by_type"):
-        files = [home / name / "tables" / f"{table}.csv" for name in ("whole", "parts")]
+        files = [home / name / "tables" / f"{table}.csv" for name in ("unsharded", "parts")]
         one, other = map(pd.read_csv, files)
         pd.testing.assert_frame_equal(one, other)
     capsys.readouterr()
-    # Without parts the last command reports.
+    # Without shards, the last command writes the report.
     assert main([*RUN, "--model", "a", "b", "--out", "runs", "--print-commands"]) == 0
     first, second, report = capsys.readouterr().out.splitlines()
     assert first.endswith("--model a --out runs/a")
@@ -178,7 +178,7 @@ def test_printed_commands_for_a_scheduler_give_the_same_run(home, capsys):
     assert report.startswith("surface-consistency report runs/a runs/b --out runs")
 
 
-def test_commands_are_printed_with_contacted_servers_and_without_keys(home, capsys, monkeypatch):
+def test_printed_commands_name_contacted_servers_but_not_keys(home, capsys, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     words = [*RUN, "--runner", "openai", "--model", "a", "b", "--out", "runs", "--print-commands"]

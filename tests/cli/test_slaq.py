@@ -13,8 +13,8 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.slaq.settings import SlaqScoring
 
 # The command line prints warnings, which are read from its output.
-TOLD = "always::surface_consistency.errors.SurfaceConsistencyWarning"
-pytestmark = pytest.mark.filterwarnings(TOLD)
+WARNINGS = "always::surface_consistency.errors.SurfaceConsistencyWarning"
+pytestmark = pytest.mark.filterwarnings(WARNINGS)
 
 RUNNER = '''
 """Runners for the command line."""
@@ -46,7 +46,7 @@ def by_paper(model=None):
     return FakeRunner(reply)
 
 
-def silly(model=None):
+def unscorable(model=None):
     return FakeRunner(lambda prompt: "As a language model, I think it is fine.")
 '''
 
@@ -95,12 +95,12 @@ def test_run_writes_tables_and_page(run, tmp_path, capsys):
 
 
 def test_llm_judge_scores_and_another_scores_again(run, tmp_path, capsys):
-    """Each judge has a separate log, so that prompts are not repeated or mixed."""
+    """Each judge has a separate log, so prompts are neither repeated nor mixed."""
     assert run(*llm(judge_label="first"), "--json") == 0
     folder = tmp_path / "run"
     kept = (folder / "verdicts.parquet").read_bytes()
 
-    assert main(["score", str(folder), *llm("silly", judge_label="second"), "--json"]) == 2
+    assert main(["score", str(folder), *llm("unscorable", judge_label="second"), "--json"]) == 2
 
     assert "scored none of 90 facts" in capsys.readouterr().err
     assert (folder / "verdicts.parquet").read_bytes() == kept
@@ -135,7 +135,7 @@ def test_prompts_of_the_paper_are_sent_scored_and_recorded(run, runners, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (
             ["slaq", "--prompts", "paper", "--setting", "long_instruction=My {question}"],
@@ -147,24 +147,24 @@ def test_prompts_of_the_paper_are_sent_scored_and_recorded(run, runners, tmp_pat
         (["verdicts", "--prompts", "paper"], "such a folder contains correctness labels"),
     ],
 )
-def test_impossible_presets_raise(words, says, tmp_path, capsys):
+def test_invalid_presets_raise(words, message, tmp_path, capsys):
     assert main(["run", *words, "--source", "sample", "--out", str(tmp_path / "x")]) == 2
 
-    assert says in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
-def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys):
+def test_labels_from_the_sheet_correct_the_scores(run, tmp_path, capsys):
     sheet, labels, folder = (tmp_path / name for name in ("sheet.csv", "labels.csv", "run"))
-    judged = [*llm(), "--json"]
-    assert run(*judged, "--labelling-sheet", str(sheet), "--setting", "labelling_sample=15") == 0
+    scoring = [*llm(), "--json"]
+    assert run(*scoring, "--labelling-sheet", str(sheet), "--setting", "labelling_sample=15") == 0
     rows = pd.read_csv(sheet, dtype=str)
     assert len(rows) == 30
     # The judge labels all short answers correct, and these labels all except every third.
     rows.assign(correct=[int(n % 3 > 0) for n in range(30)]).to_csv(labels, index=False)
     capsys.readouterr()
 
-    assert main(["score", str(folder), *judged, "--labels", str(labels)]) == 0
+    assert main(["score", str(folder), *scoring, "--labels", str(labels)]) == 0
 
     printed = capsys.readouterr()
     agreement = json.loads(printed.out)["tables"]["judge_agreement"]
@@ -258,7 +258,7 @@ def test_file_at_out_raises_before_training(tmp_path, capsys):
 
     assert main(words) == 2
 
-    told = capsys.readouterr()
-    assert "is a file; give --out a folder" in told.err
-    assert "training" not in told.out
+    printed = capsys.readouterr()
+    assert "is a file; give --out a folder" in printed.err
+    assert "training" not in printed.out
     assert out.read_text("utf-8") == "mine"

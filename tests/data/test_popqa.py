@@ -16,7 +16,7 @@ from surface_consistency.matching import match_columns
 
 
 def row(identifier, subject, obj, **changes):
-    """One row in PopQA's columns; lists are JSON strings, as in the release."""
+    """One row with PopQA's columns; lists are JSON strings, as in the release."""
     return {
         **{"id": identifier, "subj": subject, "prop": "occupation", "obj": obj},
         **{"subj_id": 1850297, "prop_id": 22, "obj_id": 2834605},
@@ -73,17 +73,17 @@ def test_load_popqa_reads_the_released_file(tsv):
     assert rows["object_name"].tolist()[1:] == ["null", "None", "nan"]
 
 
-def test_rows_with_a_lost_name_are_rejected(tsv, tmp_path):
+def test_rows_with_a_name_read_as_missing_are_rejected(tsv, tmp_path):
     """Rows from a reader with NA rules raise an error, whose remedy works."""
     options = {"delimiter": "\t", "split": "train", "cache_dir": str(tmp_path / "cache")}
     lossy = datasets.load_dataset("csv", data_files=str(tsv), **options)
-    whole = datasets.load_dataset("csv", data_files=str(tsv), keep_default_na=False, **options)
+    complete = datasets.load_dataset("csv", data_files=str(tsv), keep_default_na=False, **options)
 
     with pytest.raises(
         RecordError, match=r":2: column '(subj|obj)' is empty; .*keep_default_na=Fal"
     ):
         load_popqa(lossy)
-    assert load_popqa(whole).source.digest == load_popqa(tsv).source.digest
+    assert load_popqa(complete).source.digest == load_popqa(tsv).source.digest
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_rows_with_a_lost_name_are_rejected(tsv, tmp_path):
     ],
     ids=["first", "not added", "trimmed"],
 )
-def test_the_object_is_the_first_accepted_answer_if_it_is_one(obj, listed, answers):
+def test_object_is_the_first_accepted_answer_if_it_is_accepted(obj, listed, answers):
     data = load_popqa([row(1, "A", obj, possible_answers=json.dumps(listed))])
 
     assert data.rows["references"].tolist() == [answers]
@@ -141,6 +141,6 @@ def test_uris_without_an_item_are_read_as_missing():
     ],
     ids=["late column", "missing column", "repeated id", "negative", "no number", "offline"],
 )
-def test_load_popqa_rejects(source, error, message):
+def test_load_popqa_rejects_invalid_rows_and_sources(source, error, message):
     with pytest.raises(error, match=message):
         load_popqa(source)

@@ -31,15 +31,15 @@ def described(records):
 
 
 @given(st.lists(st.tuples(text, st.none() | text), unique=True))
-def test_question_id_is_unique(names):
-    """Different names of one fact have different ids, also a redirect of the canonical text."""
+def test_question_ids_are_unique(names):
+    """Names of one fact have different ids, also a redirect with the canonical text."""
     names = [*names, ("Cat Stevens", CANONICAL_LABEL), ("Cat Stevens", None)]
 
     assert len({question_id("1", "original", *name) for name in names}) == len(set(names))
 
 
-def test_question_id_ignores_what_is_not_asked(rows):
-    """Categories, page views and order of rows do not rename a question."""
+def test_question_id_does_not_depend_on_other_columns(rows):
+    """Categories, page views and order of rows do not change the id of a question."""
     before = {question.id for question in load_redirectqa(rows).questions}
     for row in rows:
         row["subject_pageviews"] = None
@@ -49,8 +49,8 @@ def test_question_id_ignores_what_is_not_asked(rows):
     assert {question.id for question in load_redirectqa(rows[::-1]).questions} == before
 
 
-def test_records_make_the_frame_that_they_are_of(data):
-    """Records and rows contain the same, in the same types."""
+def test_records_and_frame_are_converted_to_each_other(data):
+    """Records and rows contain the same values of the same types."""
     again = question_frame(data.questions)
 
     pd.testing.assert_frame_equal(again, data.rows)
@@ -59,16 +59,16 @@ def test_records_make_the_frame_that_they_are_of(data):
 
 
 def test_types_of_columns_do_not_depend_on_missing_values(data):
-    """A column that is missing in every row has the type that it has elsewhere."""
-    bare = data.rows.assign(subject_id=None, subject_pageviews=None, redirect_title=None)
+    """A column without values has the same type as one with values."""
+    incomplete = data.rows.assign(subject_id=None, subject_pageviews=None, redirect_title=None)
 
-    again = question_frame(question_records(bare))
+    again = question_frame(question_records(incomplete))
 
     pd.testing.assert_series_equal(again.dtypes, data.rows.dtypes)
 
 
 def test_pairs_agree_with_a_naive_loop(data):
-    """Each redirect question meets the canonical one of its fact and template."""
+    """Each redirect question is paired with the canonical one of its fact and template."""
     questions = data.questions
     naive = [
         (first.id, second.id)
@@ -98,8 +98,8 @@ def test_description_agrees_with_that_of_records(data):
     assert data.source.n_questions == len(lines)
 
 
-def test_digest_does_not_depend_on_order_and_covers_every_word(rows):
-    """The digest changes with question, answers and number of rows, and with nothing else."""
+def test_digest_depends_on_questions_and_answers_but_not_on_their_order(rows):
+    """The digest changes only with questions, answers and the number of rows."""
     questions = load_redirectqa(rows).questions
     source = described(questions)
     shuffled = list(questions)

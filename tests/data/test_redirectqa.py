@@ -25,7 +25,7 @@ def first_answers(rows, **options):
 
 
 def test_load_redirectqa_reads_release_v1(rows):
-    """Every column of the release arrives in its field."""
+    """Every column of the release is read into its field."""
     data = load_redirectqa(rows)
     question = data.questions[2]
     triple, surface = question.triple, question.surface
@@ -42,13 +42,13 @@ def test_load_redirectqa_reads_release_v1(rows):
     assert triple.relation == "place_of_birth"
     assert (triple.object.id, triple.object.name) == ("Q84", "London")
     assert triple.answers == ("London", "London, UK")
-    # The rows of a fact share its record, and its two wordings that of the surface.
+    # The rows of a fact share one record, and its two wordings one surface.
     assert data.questions[3].triple is triple
     assert data.questions[3].surface is surface
 
 
-def test_columns_of_an_earlier_release_are_read(rows):
-    """It has one template, plain categories, other names, and neither template nor fact id."""
+def test_columns_of_an_earlier_layout_are_read(rows):
+    """It has one wording, plain categories, other names, and neither templates nor fact ids."""
     old = [
         {
             **{"subject_id": row["subject_id"], "subject": row["subject_wiki_title"]},
@@ -90,7 +90,7 @@ FILLED = {"relation": "place_of_birth", "object_id": "Q84", "subject_pageviews":
 @pytest.mark.parametrize(
     ("n_rows", "changes", "expected"),
     [
-        # The object's name goes first, and no answer stands twice.
+        # The name of the object is the first answer, and repeated answers are removed.
         (
             10,
             {FIRST: {"possible_answers": ["London, UK", "The City", "London", "The City"]}},
@@ -113,13 +113,13 @@ FILLED = {"relation": "place_of_birth", "object_id": "Q84", "subject_pageviews":
             {FIRST: ALIASES | {"object_surface": " London ", "object_aliases": SPACED}},
             {"references": BOTH},
         ),
-        # The release's own mark decides, whatever else stands in the row.
+        # The mark of the release has precedence over other cells of the row.
         (10, {TWO: MARKED}, PLAIN),
         # A title without its parenthesis is canonical.
         (10, {FIRST: SINGER, TWO: {"subject_surface_category": []}}, {"is_canonical": True}),
-        # A relation may stand outside the taxonomy.
+        # A relation may be outside the taxonomy.
         (1, {TWO: EMPLOYER}, {"relation": "employer", "template": "original"}),
-        # Other rows fill gaps.
+        # Missing cells are filled from other rows.
         (10, {range(1): GAPS | {"question": "Where was Cat Stevens born?"}}, FILLED),
         # Underscores and the order of answers do not matter.
         (
@@ -133,13 +133,13 @@ FILLED = {"relation": "place_of_birth", "object_id": "Q84", "subject_pageviews":
     ],
 )
 def test_cells_of_the_first_row_are_read(n_rows, changes, expected, rows):
-    """A cell of ... is one that the row lacks."""
+    """A cell `...` is removed from the row."""
     for place, row in enumerate(rows):
         for places, cells in changes.items():
             row |= cells if place in places else {}
-    kept = [{name: c for name, c in row.items() if c is not ...} for row in rows[:n_rows]]
+    given = [{name: c for name, c in row.items() if c is not ...} for row in rows[:n_rows]]
 
-    frame = load_redirectqa(kept).rows
+    frame = load_redirectqa(given).rows
     found = frame.astype(object).where(frame.notna(), None).iloc[0]
 
     assert {column: found[column] for column in expected} == expected
@@ -148,8 +148,8 @@ def test_cells_of_the_first_row_are_read(n_rows, changes, expected, rows):
 
 
 @pytest.mark.parametrize("empty", [None, [], "", "[]", [""]])
-def test_missing_answers_are_kept_and_counted(empty, rows):
-    """A fact without accepted answers stays in the data, with one warning."""
+def test_facts_without_answers_are_kept_and_counted(empty, rows):
+    """A fact without accepted answers is kept, with one warning."""
     for row in rows[:4]:
         row["possible_answers"] = empty
 
@@ -163,7 +163,7 @@ def test_missing_answers_are_kept_and_counted(empty, rows):
 
 
 def test_object_without_name_or_answers_is_kept(rows):
-    """Without any word for the object its identifier stands in, and nothing is accepted."""
+    """An object without a name is named by its identifier, and no answer is accepted."""
     for row in rows:
         del row["object_surface"]
         row["possible_answers"] = None
@@ -176,8 +176,8 @@ def test_object_without_name_or_answers_is_kept(rows):
     assert data.rows["object_name"].iloc[[0, -1]].tolist() == ["Q84", "unknown"]
 
 
-def test_missing_aliases_leave_the_objects_name(rows):
-    """Where aliases are the answers, a fact without any accepts the name alone, with a warning."""
+def test_only_the_name_is_accepted_if_aliases_are_missing(rows):
+    """If aliases are the answers, a fact without aliases accepts only the name, with a warning."""
     for row in rows:
         row["object_aliases"] = row.pop("possible_answers")
     for row in rows[:4]:
@@ -187,7 +187,7 @@ def test_missing_aliases_leave_the_objects_name(rows):
         assert first_answers(rows) == ("London",)
 
 
-def test_unknown_categories_are_kept_and_told_once(rows):
+def test_unknown_categories_are_kept_and_reported_once(rows):
     """A category outside the taxonomy keeps its name, with the type "unknown"."""
     for row in rows[2:4]:
         row["subject_surface_category"] = ["Redirects_from_books", "from misspellings"]
@@ -206,8 +206,8 @@ def test_unknown_categories_are_kept_and_told_once(rows):
     assert len(data.pairs) == 6
 
 
-def test_redirects_without_their_canonical_row_are_kept_and_told(rows):
-    """They stay among the questions and are listed, but are in no pair."""
+def test_redirects_without_a_canonical_row_are_kept_and_reported(rows):
+    """They are kept as questions and listed as unpaired, but are not in pairs."""
     redirects = [row for row in rows if "__MAIN__" not in row["subject_surface_category"]]
 
     with pytest.warns(
@@ -220,8 +220,8 @@ def test_redirects_without_their_canonical_row_are_kept_and_told(rows):
     pd.testing.assert_frame_equal(data.unpaired, data.rows)
 
 
-def test_a_redirect_is_never_paired_across_wordings(rows):
-    """It stays listed in parts; the warning names the user's line, not the library's."""
+def test_redirects_are_not_paired_across_wordings(rows):
+    """They are also unpaired after a selection; the warning has the line of the caller."""
     with pytest.warns(DataWarning, match=r"^1 redirect questions .*original\); they are") as caught:
         data = load_redirectqa(rows[1:])
 
@@ -231,15 +231,15 @@ def test_a_redirect_is_never_paired_across_wordings(rows):
     assert data.select(templates="paraphrase").unpaired.empty
 
 
-def test_subject_without_a_title_is_named_by_its_canonical_surface(rows):
-    """Without article titles the canonical row names the subject, wherever it stands."""
+def test_subjects_without_a_title_are_named_by_the_canonical_surface(rows):
+    """Without article titles, the canonical row gives the name, in any position."""
     data = load_redirectqa(list(map(without("subject_wiki_title"), rows[::-1])))
 
     assert set(data.rows["subject_name"]) == {"Cat Stevens", "Jesús Antúnez"}
 
 
-def test_load_redirectqa_checks_the_folders_own_categories(tmp_path, rows, write_lines):
-    """A folder whose table of types differs from the paper's gives a warning."""
+def test_load_redirectqa_checks_the_categories_of_the_folder(tmp_path, rows, write_lines):
+    """A folder whose table of types differs from that of the paper gives a warning."""
     write_lines(tmp_path / "test.jsonl", rows)
     path = tmp_path / CATEGORY_TYPES_PATH
     path.parent.mkdir()
@@ -251,8 +251,8 @@ def test_load_redirectqa_checks_the_folders_own_categories(tmp_path, rows, write
         assert len(load_redirectqa(tmp_path).pairs) == 6
 
 
-def test_select_keeps_pairs_whole(rows):
-    """A part of the data has whole pairs, all of its facts' names, and a digest of its own."""
+def test_select_keeps_complete_pairs(rows):
+    """A selection has complete pairs, all names of its facts, and a different digest."""
     data = load_redirectqa(rows)
 
     original = data.select(templates="original")
@@ -268,7 +268,7 @@ def test_select_keeps_pairs_whole(rows):
 
 
 def test_limit_spreads_over_relations():
-    """One fact per relation, then the next, each under all its names, in the order of the whole."""
+    """One fact per relation in turn, each under all its names, in the order of the source."""
     rows = load_redirectqa("sample").rows
     facts = dict(zip(rows["item"], rows["relation"], strict=True))
 
@@ -286,8 +286,8 @@ def test_limit_spreads_over_relations():
             assert count == len(of_relation) or count >= max(counts.values()) - 1
 
 
-def test_load_redirectqa_leaves_the_garbage_collector_as_it_was(rows):
-    """The collector rests while records are made, whether or not that succeeds."""
+def test_load_redirectqa_restores_the_garbage_collector(rows):
+    """The collector is disabled while records are made, and is restored also after errors."""
     load_redirectqa(rows)
     assert gc.isenabled()
 
@@ -312,7 +312,7 @@ def test_load_redirectqa_leaves_the_garbage_collector_as_it_was(rows):
         ({"limit": 0}, r"limit counts facts and must be at least 1, got 0"),
     ],
 )
-def test_select_rejects_what_is_not_there(options, message, rows):
+def test_select_rejects_unknown_templates_relations_and_limits(options, message, rows):
     with pytest.raises(ValueError, match=message):
         load_redirectqa(rows).select(**options)
 
@@ -325,8 +325,8 @@ def many(rows, n_rows):
 
 
 @pytest.mark.parametrize("kind", ["list", "jsonl"])
-def test_load_redirectqa_rejects_a_column_that_comes_late(rows, tmp_path, write_lines, kind):
-    """Aliases that only row 1,921 brings would else go unread."""
+def test_load_redirectqa_rejects_a_column_that_appears_late(rows, tmp_path, write_lines, kind):
+    """Otherwise, aliases that first appear in row 1,921 would not be read."""
     last = rows[0] | {"triplet_id": 1}
     late = [*many(list(map(without("subject_aliases"), rows)), 1920), last]
     source = late if kind == "list" else write_lines(tmp_path / "rows.jsonl", late)
@@ -339,8 +339,8 @@ def test_load_redirectqa_rejects_a_column_that_comes_late(rows, tmp_path, write_
     assert load_redirectqa([last]).rows["subject_aliases"].iloc[0] == ("Cat Stevens",)
 
 
-def test_load_redirectqa_passes_over_late_columns_without_a_field(rows):
-    """A late column that no field is read from, or that a better one outranks, is no error."""
+def test_load_redirectqa_ignores_late_columns_without_a_field(rows):
+    """A late column is allowed if no field is read from it."""
     made = many(rows, 1920)
     late = [*made[:1910], *(row | {"note": 1, "answer": "x"} for row in made[1910:])]
 

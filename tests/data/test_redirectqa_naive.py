@@ -1,4 +1,4 @@
-"""The frame of RedirectQA against a second, naive implementation, on rows in many layouts."""
+"""The frame of RedirectQA equals that of a naive implementation, for rows in many layouts."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ def numbered(row):
 
 
 def spelled_otherwise(row):
-    """Write the same cells as CSV files and other tools write them."""
+    """Write the same cells in the formats of CSV files and other tools."""
     return row | {
         "triplet_id": f" {row['triplet_id']} ",
         "relation": RELATIONS[row["relation"]].property_id,
@@ -41,19 +41,19 @@ def spelled_otherwise(row):
 
 
 def with_gaps(row):
-    """Leave out what other rows of the fact state."""
+    """Remove cells that other rows of the fact contain."""
     if row["template"] == TEMPLATES[0]:
         return row | {"object_id": None, "subject_wiki_title": None, "relation": None}
     return row
 
 
 def cells(**changes):
-    """Write some cells otherwise, by column."""
+    """Change the cells of some columns."""
     return lambda row: row | {name: change(row[name]) for name, change in changes.items()}
 
 
 def only_titles(row):
-    """Mark canonical rows by their title alone."""
+    """Mark canonical rows only by their title."""
     is_canonical = row["subject_redirect_wiki_title"] is None
     return row | ({"subject_surface_category": []} if is_canonical else {})
 
@@ -81,7 +81,7 @@ LAYOUTS = {
 
 
 def naive(original):
-    """What the documentation promises, row by row, from the complete original rows."""
+    """The documented result, row by row, from the complete original rows."""
     made = {}
     for row in original:
         is_canonical = row["subject_surface_category"] == ["__MAIN__"]
@@ -111,7 +111,7 @@ def naive(original):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("seed", [None, 0])
-def test_frame_equals_a_naive_implementation(layout, seed):
+def test_frame_equals_that_of_a_naive_implementation(layout, seed):
     """All layouts give the questions of the original rows, in the order of the source."""
     rows = list(SAMPLE)
     if seed is not None:
@@ -123,12 +123,12 @@ def test_frame_equals_a_naive_implementation(layout, seed):
 
     columns = list(next(iter(expected.values())))
     found = [dict(zip(columns, cells, strict=True)) for cells in plain_values(data.rows, columns)]
-    lost = {"no fact": "item", "no subject item": "subject_id"}.get(layout)
-    if lost is not None:
-        stated = [row[lost] for row in expected.values()]
-        assert len(set(zip(stated, data.rows[lost], strict=True))) == len(set(stated))
-        found = [one | {lost: name} for one, name in zip(found, stated, strict=True)]
-    if lost != "item":
+    absent = {"no fact": "item", "no subject item": "subject_id"}.get(layout)
+    if absent is not None:
+        stated = [row[absent] for row in expected.values()]
+        assert len(set(zip(stated, data.rows[absent], strict=True))) == len(set(stated))
+        found = [one | {absent: name} for one, name in zip(found, stated, strict=True)]
+    if absent != "item":
         assert data.rows["id"].tolist() == list(expected)
     for one in found:
         one["types"] = tuple(sorted(one["types"]))

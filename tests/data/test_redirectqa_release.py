@@ -24,7 +24,7 @@ def dumped(questions):
 
 
 def test_hub_rows_can_be_read_as_the_same_data(rows):
-    """Columns with known names are unchanged, and a fact without answers has none."""
+    """Columns with known names are unchanged, and facts without answers stay without them."""
     for row in rows[:4]:
         row["possible_answers"] = None
     with pytest.warns(UnscoredWarning, match="4 questions"):
@@ -47,7 +47,7 @@ def test_hub_rows_agree_with_the_bundled_sample():
     assert list(hub_rows(load_redirectqa("sample").questions)) == list(stored)
 
 
-def test_hub_rows_rejects_facts_without_number(rows):
+def test_hub_rows_rejects_facts_without_a_number(rows):
     named = [row | {"triplet_id": f"fact {row['triplet_id']}"} for row in rows]
 
     with pytest.raises(DataError, match=r"fact 'fact 230395': .*integers for triplet_id"):
@@ -71,7 +71,7 @@ def table():
 
 
 @pytest.mark.parametrize("flip", [False, True])
-def test_read_category_types_needs_no_header(table, flip, tmp_path):
+def test_read_category_types_does_not_require_a_header(table, flip, tmp_path):
     """Cells are recognised by their content, regardless of names and order of the columns."""
     path = write_table(tmp_path, table, header="x,y", flip=flip)
 
@@ -80,7 +80,7 @@ def test_read_category_types_needs_no_header(table, flip, tmp_path):
     }
 
 
-def test_check_category_types_names_the_differences(table, tmp_path, recwarn):
+def test_check_category_types_reports_the_differences(table, tmp_path, recwarn):
     """A folder without a table, or with the groups of the paper, gives no warning."""
     check_category_types(tmp_path)
     write_table(tmp_path, table | {"Redirects_from_books": "Typical_Errors"})

@@ -165,7 +165,7 @@ def test_rows_that_contradict_each_other_raise_an_error(change, error, message, 
         load_redirectqa(rows)
 
 
-def test_one_question_in_a_known_wording_gives_the_relation_of_a_fact(rows):
+def test_question_in_a_known_wording_gives_the_relation_of_a_fact(rows):
     """Later questions in other wordings, or none, do not change it."""
     named = load_redirectqa(rows).rows["relation"].iloc[0]
     for row in rows:
@@ -209,7 +209,7 @@ def fake_release(rows, *, known=()):
     ]
 
 
-def test_a_release_with_other_names_needs_the_columns_option(rows):
+def test_release_with_other_column_names_requires_the_columns_option(rows):
     """Each error names a column to pass; with these columns all rows are read."""
     source = fake_release(rows)
     given = {}
@@ -224,8 +224,8 @@ def test_a_release_with_other_names_needs_the_columns_option(rows):
     assert data.rows["references"].iloc[0] == ("London", "London, UK")
     assert data.rows["object_name"].iloc[0] == "London"
     assert data.source.digest == load_redirectqa(rows).source.digest
-    alone = load_redirectqa(source, columns=given | {"references": "target"})
-    assert alone.rows["references"].iloc[0] == ("London",)
+    only_name = load_redirectqa(source, columns=given | {"references": "target"})
+    assert only_name.rows["references"].iloc[0] == ("London",)
     with pytest.raises(ColumnNotFoundError, match="unknown field 'gold'; the fields are triple"):
         load_redirectqa(rows, columns={"gold": "possible_answers"})
 
@@ -234,7 +234,7 @@ def test_a_release_with_other_names_needs_the_columns_option(rows):
     ("known", "listed"),
     [(("relation", "possible_answers"), "wording, instruction"), (("relation",), "wording, instr")],
 )
-def test_rows_that_differ_are_not_repetitions(rows, known, listed):
+def test_rows_that_differ_in_unknown_columns_are_not_duplicates(rows, known, listed):
     """Two wordings in unknown columns raise an error with the names, instead of losing rows."""
     source = fake_release(rows, known=known)
     given = {} if "possible_answers" in known else {"references": "gold_surfaces"}

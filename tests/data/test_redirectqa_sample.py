@@ -16,7 +16,7 @@ from surface_consistency.taxonomy import CATEGORIES, RELATIONS
 from surface_consistency.text import padded_words
 
 
-def test_sample_covers_the_vocabulary():
+def test_sample_covers_all_relations_and_categories():
     """At least 60 facts over all relations, 1 to 4 redirects each, all categories present."""
     data = load_redirectqa("sample")
     original = data.pairs[data.pairs["template"] == "original"]
@@ -30,7 +30,7 @@ def test_sample_covers_the_vocabulary():
     assert data.unpaired.empty
 
 
-def test_sample_is_a_folder_in_the_hubs_layout(tmp_path):
+def test_sample_is_a_folder_in_the_layout_of_the_hub(tmp_path):
     """`load_dataset` reads the folder, and both ways give the same data without a warning."""
     folder = SAMPLES / "redirectqa"
     loaded = datasets.load_dataset(str(folder), split="test", cache_dir=str(tmp_path))
@@ -40,7 +40,7 @@ def test_sample_is_a_folder_in_the_hubs_layout(tmp_path):
     assert len(digests) == 1
 
 
-def test_load_sample_needs_no_heavy_library():
+def test_sample_is_loaded_without_datasets_torch_and_the_hub_client():
     """The sample loads without datasets, torch or the hub's client; Arrow imports pandas itself."""
     code = (
         "import sys; from surface_consistency.data.redirectqa import load_redirectqa\n"
@@ -63,7 +63,7 @@ SLAQ_CATEGORIES = {
 }
 
 
-def test_the_slaq_sample_covers_categories_halves_and_kinds_of_answers():
+def test_slaq_sample_covers_categories_halves_and_kinds_of_answers():
     topics = SAMPLE.rows.drop_duplicates("topic_id")
 
     assert len(topics) == len(topics.drop_duplicates(["category", "popularity"])) == 24
@@ -79,12 +79,12 @@ def test_questions_do_not_contain_their_answers():
     """An echo of the short question or of the long query is never correct."""
     for fact in SAMPLE.rows.itertuples():
         queries = [fact.question, fact.long_question, free_query(fact.topic)]
-        answer, *asked = padded_words([fact.answer, *queries])
-        assert not any(answer in text for text in asked)
+        answer, *queries_in_words = padded_words([fact.answer, *queries])
+        assert not any(answer in text for text in queries_in_words)
 
 
-def test_card_loads_the_sample_without_loss(tmp_path):
-    """`load_dataset` with the card alone keeps "NA" and the like."""
+def test_sample_is_loaded_through_its_card_without_loss(tmp_path):
+    """`load_dataset` with only the card keeps names such as "NA"."""
     loaded = datasets.load_dataset(
         str(SAMPLES / "slaq"), split="test", cache_dir=str(tmp_path / "cache")
     )
@@ -94,7 +94,7 @@ def test_card_loads_the_sample_without_loss(tmp_path):
     assert loaded.features["Pageviews"].dtype == "int64"
 
 
-def test_sample_is_a_name_and_not_a_path(tmp_path, monkeypatch):
+def test_sample_is_read_as_a_name_and_not_as_a_path(tmp_path, monkeypatch):
     """A file or folder of that name in the working folder is given as "./sample"."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sample").mkdir()

@@ -28,15 +28,15 @@ def wordings(values, relation="author"):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("surface", ["Cat Stevens", "{}", "What is", "'s"])
-def test_infer_relation_finds_every_template(relation, template, surface):
-    """A question that follows a template of the taxonomy tells its relation."""
+def test_infer_relation_recognises_every_template(relation, template, surface):
+    """The relation of a question that follows a template of the taxonomy is found."""
     question = RELATIONS[relation].question(surface, template=template)
 
     assert infer_relation(question, surface) == relation
 
 
-def test_infer_relation_rejects_what_two_templates_give():
-    """Of a subject named "the capital of", two relations ask alike; neither is guessed."""
+def test_infer_relation_returns_none_for_ambiguous_questions():
+    """For a subject named "the capital of", two relations have the same question."""
     asked = {RELATIONS[name].question("the capital of") for name in ("capital", "capital_of")}
 
     assert len(asked) == 1
@@ -44,8 +44,8 @@ def test_infer_relation_rejects_what_two_templates_give():
 
 
 @pytest.mark.parametrize("question", ["Who wrote it?", "", "what genre is X?", "What genre is X ?"])
-def test_infer_relation_rejects_other_wordings(question):
-    """Another wording tells nothing; a near match is none."""
+def test_infer_relation_returns_none_for_other_wordings(question):
+    """Questions that only resemble a template are not recognised."""
     assert infer_relation(question, "X") is None
 
 
@@ -58,8 +58,8 @@ def test_infer_relation_rejects_other_wordings(question):
         (" employer ", "employer"),
     ],
 )
-def test_relation_name_keeps_what_it_does_not_know(text, name):
-    """A relation outside the taxonomy keeps its own name."""
+def test_relation_name_keeps_unknown_relations(text, name):
+    """A relation outside the taxonomy keeps its name."""
     assert relation_name(text) == name
 
 
@@ -77,13 +77,13 @@ def test_relation_name_keeps_what_it_does_not_know(text, name):
         ("original", "paraphrased"),
     ],
 )
-def test_resolve_templates_finds_popqas_wording(values):
-    """Whatever the source calls them, PopQA's wording is "original" and the other "paraphrase"."""
+def test_resolve_templates_recognises_the_wording_of_popqa(values):
+    """Under any names, PopQA's wording is "original" and the other one "paraphrase"."""
     assert list(resolve_templates(wordings(values))) == ["original", "paraphrase"]
 
 
-def test_resolve_templates_learns_a_value_from_other_rows():
-    """A value is one template throughout, even where a relation's wording differs a little."""
+def test_resolve_templates_applies_a_value_to_all_rows():
+    """A value is one template in all rows, also if the wording of a relation differs slightly."""
     rows = pd.concat(
         [wordings(("a", "b")), framed(("color", "X", "Which colour is X?", "a"))], ignore_index=True
     )
@@ -91,9 +91,9 @@ def test_resolve_templates_learns_a_value_from_other_rows():
     assert list(resolve_templates(rows)) == ["original", "paraphrase", "original"]
 
 
-def test_resolve_templates_of_foreign_relations_and_missing_questions():
-    """Without anything to compare with, a row without a template value is "original"."""
-    # A value that is one of the two names is kept, whatever the question.
+def test_resolve_templates_of_unknown_relations_and_missing_questions():
+    """A row without a template value and without a known wording is "original"."""
+    # A value that is one of the two names is kept for any question.
     names = resolve_templates(wordings(("paraphrase", "original")))
     assert list(names) == ["paraphrase", "original"]
     rows = framed(
@@ -113,10 +113,10 @@ def test_resolve_templates_of_foreign_relations_and_missing_questions():
             [("author", "X", "Whose work is X?", "1"), ("author", "X", "Who penned X?", "2")],
             r"templates '1', '2' of relation 'author' would all be 'pa",
         ),
-        # A number alone does not show a wording.
+        # A number does not determine a wording.
         ([("author", "X", None, "1")], r"template '1' of relation 'author' has no question.*write"),
     ],
 )
-def test_resolve_templates_rejects(rows, message):
+def test_resolve_templates_rejects_ambiguous_templates(rows, message):
     with pytest.raises(DataError, match=message):
         resolve_templates(framed(*rows))

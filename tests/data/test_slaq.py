@@ -12,10 +12,10 @@ from surface_consistency.data.sources import open_source
 from surface_consistency.engine.features import read_parquet, to_parquet
 from surface_consistency.errors import ColumnNotFoundError, RecordError, SurfaceConsistencyWarning
 
-NOTHINGS = ["NA", "N/A", "null", "NULL", "None", "nan", "NaN", "#N/A", "-nan", "<NA>"]
+MISSING_WORDS = ["NA", "N/A", "null", "NULL", "None", "nan", "NaN", "#N/A", "-nan", "<NA>"]
 
 
-def test_load_reads_figure_6(write_csv, row):
+def test_load_slaq_reads_the_example_of_figure_6(write_csv, row):
     data = load_slaq(write_csv([row()]))
     topic = data.topics[0]
 
@@ -28,7 +28,7 @@ def test_load_reads_figure_6(write_csv, row):
     assert data.source.n_questions == 5
 
 
-@pytest.mark.parametrize("name", NOTHINGS)
+@pytest.mark.parametrize("name", MISSING_WORDS)
 def test_names_that_look_like_missing_values_are_kept(write_csv, row, name):
     path = write_csv([row(name, ShortA1=name, ShortQ2=name, Category=name, LongA=name)])
     topic = load_slaq(path).topics[0]
@@ -81,8 +81,8 @@ def test_written_csv_is_read_as_the_same_data(write_csv, row, tmp_path):
     assert (tmp_path / "third.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
 
 
-@pytest.mark.parametrize(("n", "is_told"), [(600, False), (601, False), (599, True)])
-def test_hub_release_of_another_size_is_reported(write_csv, row, monkeypatch, recwarn, n, is_told):
+@pytest.mark.parametrize(("n", "has_note"), [(600, False), (601, False), (599, True)])
+def test_hub_release_of_another_size_is_reported(write_csv, row, monkeypatch, recwarn, n, has_note):
     """The paper has 600 rows, the hub reported 601; any other number is another release."""
     path = write_csv([row(f"Topic {k}") for k in range(n)])
     opened = dataclasses.replace(open_source(path), id="WueNLP/SLAQ", revision="f" * 40)
@@ -93,7 +93,7 @@ def test_hub_release_of_another_size_is_reported(write_csv, row, monkeypatch, re
     assert data.source.revision == "f" * 40
     assert data.source.n_questions == len(data.rows) == 5 * n
     assert [str(one.message)[:20] for one in recwarn] == (
-        [f"WueNLP/SLAQ has {n} "] if is_told else []
+        [f"WueNLP/SLAQ has {n} "] if has_note else []
     )
 
 
@@ -111,14 +111,14 @@ def test_hub_release_of_another_size_is_reported(write_csv, row, monkeypatch, re
         ({"Topic": "A"}, r"test\.csv:3: topic 'A' is also on .*test\.csv:2, with"),
     ],
 )
-def test_malformed_rows_are_named(write_csv, row, changes, message):
+def test_malformed_rows_raise_an_error_with_the_line(write_csv, row, changes, message):
     path = write_csv([row("A"), row("B") | {"LongA": "other"} | changes, row("C")])
 
     with pytest.raises(RecordError, match=message):
         load_slaq(path)
 
 
-def test_all_malformed_rows_are_named_at_once(write_csv, row):
+def test_error_lists_all_malformed_rows(write_csv, row):
     """Lines are counted through quoted line breaks."""
     path = write_csv([row("A", ShortA1=""), row("B", LongA="one\ntwo\nthree"), row("C", LongA="")])
 
@@ -146,14 +146,14 @@ def test_html_is_kept_with_a_warning_or_removed_on_request(write_csv, row):
     assert facts["question"].iloc[1] == "AT&T?"
 
 
-def test_missing_column_is_named(write_csv, row):
+def test_missing_column_raises_an_error(write_csv, row):
     columns = [name for name in row() if name != "ShortQ5"]
 
     with pytest.raises(ColumnNotFoundError, match="'question5' under ShortQ5"):
         load_slaq(write_csv([row()], columns=columns))
 
 
-def test_columns_that_may_be_missing_or_named(write_csv, row):
+def test_optional_columns_can_be_missing_and_columns_can_be_named(write_csv, row):
     needed = [name for name in row() if name not in {"URL", "Pageviews"} and "Entity" not in name]
     facts = load_slaq(write_csv([row()], columns=needed)).rows
     assert facts[["url", "pageviews", "is_entity"]].isna().all(axis=None)
@@ -172,7 +172,7 @@ def test_digest_covers_questions_and_answers_but_not_their_order(row):
         assert load_slaq([row("A"), row("B", **{column: "x"})]).source.digest != first
 
 
-def test_select_keeps_the_halves_of_all_topics(row):
+def test_select_keeps_the_popularity_in_all_topics(row):
     rows = [row(str(k), Category=f"C{k % 2}", Pageviews=k) for k in range(8)]
     data = load_slaq(rows)
 
@@ -185,7 +185,7 @@ def test_select_keeps_the_halves_of_all_topics(row):
 
 
 def test_limit_spreads_over_categories(row):
-    """One topic per category, then the next, in the source's order."""
+    """One topic per category in turn, in the order of the source."""
     rows = [row(f"{name}{k}", Category=name) for name in "ABC" for k in range(3 + (name == "B"))]
     data = load_slaq(rows)
 
@@ -207,7 +207,7 @@ def test_limit_spreads_over_categories(row):
         ({"popularity": "popular"}, "no topic of these"),
     ],
 )
-def test_select_rejects(row, options, message):
+def test_select_rejects_unknown_categories_limits_and_halves(row, options, message):
     with pytest.raises(ValueError, match=message):
         load_slaq([row("A", Pageviews="")]).select(**options)
 
@@ -220,7 +220,7 @@ def halves(row, *topics):
     return halves.where(halves.notna(), None).tolist()
 
 
-def test_middle_ties_and_unknown_views(row):
+def test_popularity_of_middle_topics_ties_and_unknown_views(row):
     topics = [("a", "X", 3), ("b", "X", 2), ("c", "X", 1), ("d", "X", "")]
 
     assert halves(row, *topics) == ["popular", "obscure", "obscure", None]
@@ -231,13 +231,13 @@ def test_middle_ties_and_unknown_views(row):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("XYZ"), st.integers(0, 50)), min_size=1, max_size=30))
-def test_halves_differ_by_one_and_by_views(row, drawn):
+def test_halves_differ_in_size_by_at_most_one_and_are_ordered_by_views(row, drawn):
     """No obscure topic has more views than a popular one of its category."""
     topics = [(f"t{k:02}", category, views) for k, (category, views) in enumerate(drawn)]
     done = list(zip(drawn, halves(row, *topics), strict=True))
 
     for category in "XYZ":
-        group = [(half, views) for (own, views), half in done if own == category]
+        group = [(half, views) for (label, views), half in done if label == category]
         popular, obscure = (
             [views for half, views in group if half == name] for name in ("popular", "obscure")
         )

@@ -12,7 +12,7 @@ from surface_consistency.data.slaq_rows import flag_of, has_markup, views_of, wi
         *((cell, None) for cell in ("", "  ", None, float("nan"), np.float64("nan"))),
     ],
 )
-def test_flag_is_read(cell, flag):
+def test_flag_of_reads_flags(cell, flag):
     assert flag_of(cell) is flag
 
 
@@ -32,7 +32,7 @@ def test_flag_is_read(cell, flag):
         (float("nan"), None),
     ],
 )
-def test_views_are_read(cell, views):
+def test_views_of_reads_numbers_of_views(cell, views):
     assert views_of(cell) == views
 
 
@@ -47,7 +47,7 @@ def test_views_are_read(cell, views):
         ),
     ],
 )
-def test_other_cells_are_rejected(read, cells, message):
+def test_flag_of_and_views_of_reject_other_cells(read, cells, message):
     for cell in cells:
         with pytest.raises(ValueError, match=message):
             read(cell)

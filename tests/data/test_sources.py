@@ -54,7 +54,7 @@ def test_folder_agrees_with_load_dataset(hub_folder, tmp_path, rows):
     assert read(str(hub_folder), split="dev") == rows[:2]
 
 
-def test_every_kind_of_source_gives_the_same_data(hub_folder, tmp_path, rows, write_lines):
+def test_every_type_of_source_gives_the_same_data(hub_folder, tmp_path, rows, write_lines):
     """Hub folder, file, `datasets` object (streamed or not) and rows give the same data."""
     data = datasets.Dataset.from_list(rows)
     saved = tmp_path / "saved"
@@ -98,23 +98,22 @@ def test_paths_have_precedence_over_hub_ids_and_a_tilde_is_expanded(
     assert read("naist-nlp/RedirectQA") == read("~/rows.jsonl") == rows
 
 
-def test_columns_are_those_of_the_first_thousand_rows():
-    """A column that the first rows lack is found."""
-    taken = []
+def test_columns_are_those_of_the_first_1000_rows():
+    """A column that is missing in the first rows is found."""
+    consumed = []
 
     def stream():
         for number in range(10_000):
-            taken.append(number)
+            consumed.append(number)
             yield {"a": number} | ({"b": 1} if number == 900 else {})
 
     opened = open_source(stream())
 
-    assert (len(taken), opened.columns) == (1000, ("a", "b"))
+    assert (len(consumed), opened.columns) == (1000, ("a", "b"))
     assert [row["a"] for _, row in opened.rows] == list(range(10_000))
 
 
-def test_datasets_names_do_not_depend_on_the_process(rows):
-    """Rows in memory have the same name in a resumed run."""
+def test_names_of_rows_in_memory_do_not_depend_on_the_process(rows):
     data = datasets.Dataset.from_list(rows)
 
     assert open_source(data).id == open_source(datasets.Dataset.from_list(rows)).id == "Dataset"
@@ -158,7 +157,7 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
         ({"id": 1, "name": "x"}, {}, SourceNotFoundError, r"its splits: id, name"),
     ],
 )
-def test_open_source_rejects(source, options, error, message):
+def test_open_source_rejects_invalid_sources_and_options(source, options, error, message):
     with pytest.raises(error, match=message):
         list(open_source(source, **options).rows)
 
@@ -222,7 +221,7 @@ LINE = '{"a": 1}\n'
         ),
     ],
 )
-def test_open_source_rejects_a_folder(tmp_path, files, error, message):
+def test_open_source_rejects_an_invalid_folder(tmp_path, files, error, message):
     """The message contains the content of the folder, and a remedy."""
     folder = tmp_path / "rows"
     folder.mkdir()
@@ -235,7 +234,7 @@ def test_open_source_rejects_a_folder(tmp_path, files, error, message):
         assert read(folder / "test.jsonl") == [{"a": 1}]
 
 
-def test_a_hub_folder_has_its_splits_and_no_revision(hub_folder):
+def test_missing_splits_and_revisions_of_a_hub_folder_are_rejected(hub_folder):
     with pytest.raises(
         SourceNotFoundError,
         match=r"no split 'train' in .*; its splits: test \(.*\), dev \(.*\); pass split='te",
@@ -334,7 +333,7 @@ def _over_requests(answer):
         *((text, False) for text in ("data/rows.parquet", "data/test.CSV", r"C:\rows")),
     ],
 )
-def test_is_hub_id(text, expected):
+def test_is_hub_id_distinguishes_ids_from_paths(text, expected):
     """A hub id is a name or owner/name, and never the path of a data file."""
     assert is_hub_id(text) is expected
 
@@ -386,7 +385,7 @@ def test_an_uncached_repository_raises_an_error_offline():
         (0, "down", r"the hub cannot be reached and 'o/n' at revision 'v9' is not in"),
     ],
 )
-def test_fetch_repository_rejects_with_a_remedy(status, code, message, hub):
+def test_fetch_repository_raises_errors_with_remedies(status, code, message, hub):
     """Gated, missing, private, broken and unreachable repositories each get one message."""
     path = "down" if code == "down" else "/api/datasets/o/n"
     hub[path] = (status, {"X-Error-Code": code} if code else {}, b"")

@@ -1,4 +1,4 @@
-"""A page that holds every kind of block, and text as hostile as models write it."""
+"""A page with every kind of block, and with hostile text of models."""
 
 import math
 import random

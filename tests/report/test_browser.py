@@ -1,4 +1,4 @@
-"""The page in a real browser: Chromium over its driver, from files, without network."""
+"""The page in Chromium, opened from files without network."""
 
 import base64
 import os
@@ -30,11 +30,11 @@ pytestmark = [
 
 
 EXTRA = 0
-"""The page of a chart of differences and of a wide table in a folded part."""
+"""The page with a chart of differences and a wide table in a folded section."""
 
 
 def _extra():
-    """A chart whose axis has many ticks; a table as wide as an audit's, and of words as long."""
+    """A chart whose axis has many ticks, and a table with many columns and long words."""
     value = Value(value=0.145, low=-0.3, high=0.42, kind="difference")
     dot = Dot(model=0, value=value, n=200, n_clusters=4)
     plot = ForestPlot(
@@ -81,13 +81,13 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def wait_until(self, script):
-        """Wait until a function body returns a true value; a slow machine fails no test."""
+        """Wait until a function body returns a true value, also on a slow machine."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         WebDriverWait(self.driver, 20, poll_frequency=0.05).until(lambda _: self.run(script))
 
     def shown(self, css):
-        """Count elements that are drawn, whatever their attributes say."""
+        """Count elements that are drawn, regardless of their attributes."""
         drawn = (
             "[...document.querySelectorAll(arguments[0])].filter(e => e.getClientRects().length)"
         )
@@ -107,10 +107,10 @@ class Browser:
 
         Select(self.find(f"select[name={name}]")).select_by_visible_text(label)
 
-    def too_wide(self, css, but):
-        """Return elements that reach beyond the window, but for those of a condition."""
+    def too_wide(self, css, exception):
+        """Return elements wider than the window, except those of a condition."""
         return self.run(
-            f"return [...document.querySelectorAll(arguments[0])].filter(e => !({but})"
+            f"return [...document.querySelectorAll(arguments[0])].filter(e => !({exception})"
             " && e.getBoundingClientRect().right > innerWidth + 1)"
             ".map(e => e.outerHTML.slice(0, 80))",
             css,
@@ -140,8 +140,8 @@ def browser(tmp_path_factory):
 
 
 @pytest.mark.skipif("FONTCONFIG_FILE" not in os.environ, reason="no set of fonts is chosen")
-def test_the_page_is_set_in_the_chosen_fonts(browser):
-    """Run all of this with each file of `fonts` as FONTCONFIG_FILE: users have either."""
+def test_page_uses_the_configured_fonts(browser):
+    """Run this module with each file of `fonts` as FONTCONFIG_FILE."""
     browser.open()
     run = browser.driver.execute_cdp_cmd
     run("DOM.enable", {})
@@ -155,7 +155,7 @@ def test_the_page_is_set_in_the_chosen_fonts(browser):
 
 
 @pytest.mark.parametrize("n_models", [1, 2, 7])
-def test_no_url_is_fetched_and_the_console_is_silent(browser, n_models):
+def test_page_fetches_no_url_and_logs_nothing(browser, n_models):
     browser.driver.get_log("browser")
     browser.open(n_models)
 
@@ -192,7 +192,7 @@ def test_tables_with_hidden_columns_are_marked(browser, n_models, width):
     assert any(is_wide) == (n_models == EXTRA or width < 400)
 
 
-def test_the_definition_is_on_the_first_screen(browser):
+def test_definition_is_on_the_first_screen(browser):
     browser.open(1, width=1280)
 
     box = browser.run(
@@ -205,15 +205,15 @@ def test_the_definition_is_on_the_first_screen(browser):
 
 
 @pytest.mark.parametrize("n_models", [1, 2, 7, EXTRA])
-def test_nothing_is_wider_than_printed_paper(browser, n_models):
-    """A4 less margins of 1 cm is 718 pixels wide."""
+def test_tables_and_charts_fit_on_printed_paper(browser, n_models):
+    """A4 without margins of 1 cm is 718 pixels wide."""
     browser.open(n_models, media="print", width=718)
 
     assert browser.too_wide("table, pre, svg", "e.closest('svg svg')") == []
 
 
 @pytest.mark.parametrize("width", [390, 1024])
-def test_no_tick_of_an_axis_covers_another(browser, width):
+def test_ticks_of_an_axis_do_not_overlap(browser, width):
     browser.open(EXTRA, width=width)
 
     boxes = browser.run(
@@ -224,7 +224,7 @@ def test_no_tick_of_an_axis_covers_another(browser, width):
     assert all(one[1] < other[0] for one, other in pairwise(boxes))
 
 
-def test_no_word_of_a_table_is_broken_in_two(browser):
+def test_words_of_tables_are_not_broken(browser):
     browser.open(2, width=320)
 
     broken = browser.run(
@@ -247,7 +247,7 @@ def test_no_word_of_a_table_is_broken_in_two(browser):
     assert broken == []
 
 
-def test_areas_of_squares_are_shares(browser):
+def test_areas_in_mosaic_plots_are_proportions(browser):
     browser.open(2)
 
     shares = browser.run(
@@ -308,14 +308,14 @@ def test_print_shows_all_tables_and_repeats_headings(browser):
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
 
 
-def test_folded_parts_are_open_in_print_alone(browser):
+def test_folded_sections_are_open_only_in_print(browser):
     parts = "['#wide table', '#method p'].map(c => document.querySelector(c).checkVisibility())"
     for media, is_open in (("", False), ("print", True)):
         browser.open(EXTRA, media=media)
         assert browser.run(f"return {parts}") == [is_open] * 2
 
 
-def test_filters_combine_and_hide_rows_for_good(browser):
+def test_filters_combine_and_are_stored_in_the_address(browser):
     browser.open(2)
     assert browser.shown(".ans") == 20
 
@@ -359,7 +359,7 @@ def test_permalink_shows_its_row(browser):
     assert 0 <= top <= 900
 
 
-def test_pages_are_turned_and_a_cell_of_a_square_filters_the_answers(browser):
+def test_next_page_is_shown_and_a_mosaic_cell_filters_the_answers(browser):
     browser.open(2)
     browser.find("[data-step='1']").click()
     assert browser.texts(".where") == ["page 2 of 6"]
@@ -376,7 +376,7 @@ def test_pages_are_turned_and_a_cell_of_a_square_filters_the_answers(browser):
     assert browser.shown(".ans") == 12
 
 
-def test_keyboard_alone_sorts_switches_and_turns(browser):
+def test_keyboard_sorts_switches_and_turns_pages(browser):
     from selenium.webdriver.common.keys import Keys
 
     browser.open(2)
@@ -390,7 +390,7 @@ def test_keyboard_alone_sorts_switches_and_turns(browser):
     browser.wait_until("return document.querySelector('select[name=cell]').value === 'both'")
 
 
-def test_tables_and_finding_are_copied(browser):
+def test_copy_buttons_give_latex_markdown_and_bibtex(browser):
     browser.open(2)
 
     def copied(css, label):
@@ -418,7 +418,7 @@ def test_tables_and_finding_are_copied(browser):
     assert latex[-4].count(" & ") == 19
 
 
-def test_colours_follow_the_scheme(browser):
+def test_colours_follow_the_colour_scheme(browser):
     for dark, colours in ((False, LIGHT), (True, DARK)):
         browser.open(1, dark=dark)
         assert browser.style("body", "backgroundColor") == _rgb(colours["page"])

@@ -1,4 +1,4 @@
-"""The page without a browser: what stands in it, and what it refuses."""
+"""The HTML of the page: its content, and errors for invalid blocks."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ from tests.report.example import LABELS, answers, dots, flow, group_table, page,
 
 
 def read(document):
-    """Parse a page, and refuse what HTML does not allow."""
+    """Parse a page; invalid HTML raises an error."""
     return html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(document)
 
 
@@ -32,7 +32,7 @@ def visible_text(document):
 
 @pytest.mark.parametrize("n_models", [1, 2, 4, 7])
 @pytest.mark.parametrize("has_noise", [True, False])
-def test_page_parses_strictly_and_fetches_nothing(n_models, has_noise):
+def test_page_is_valid_html_without_external_links(n_models, has_noise):
     elements = list(read(render_page(page(n_models, has_noise=has_noise))).iter())
 
     ids = [one.get("id") for one in elements if one.get("id")]
@@ -49,7 +49,7 @@ def test_page_parses_strictly_and_fetches_nothing(n_models, has_noise):
     ("smallest", "column", "has_note"),
     [(19, "n_clusters", True), (20, "n_clusters", False), (19, None, False)],
 )
-def test_a_table_says_what_grey_rows_are_where_it_has_one(smallest, column, has_note):
+def test_note_on_grey_rows_is_shown_only_if_there_are_any(smallest, column, has_note):
     """A row is grey if its column of clusters has fewer than 20."""
     frame = pd.DataFrame({"group": ["a", "b"], "n_clusters": [smallest, 30]})
     described = {"frame": frame, "caption": "", "columns": [Column(key="group", title="Group")]}
@@ -59,7 +59,7 @@ def test_a_table_says_what_grey_rows_are_where_it_has_one(smallest, column, has_
     assert table_view(table, [])["note"] == (note if has_note else "")
 
 
-def test_policy_allows_its_own_style_and_script_alone():
+def test_content_policy_allows_only_the_style_and_script_of_the_page():
     document = render_page(page(1))
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', document)[1]
 
@@ -71,7 +71,7 @@ def test_policy_allows_its_own_style_and_script_alone():
     assert "unsafe" not in policy
 
 
-def test_text_of_models_is_text():
+def test_text_of_models_is_escaped():
     document = render_page(page(2))
 
     assert "<script>window.hacked" not in document
@@ -80,7 +80,7 @@ def test_text_of_models_is_text():
     document.encode("utf-8")
 
 
-def test_numbers_are_those_of_the_values():
+def test_numbers_on_the_page_are_those_of_the_values():
     visible = visible_text(render_page(page(2)))
 
     for text in (
@@ -91,25 +91,25 @@ def test_numbers_are_those_of_the_values():
         assert text in visible
 
 
-def test_every_cell_of_a_table_stands_on_the_page():
+def test_every_cell_of_a_table_is_on_the_page():
     table = group_table(2, by="category")
-    visible = seen(table)
+    visible = visible_in(table)
 
     for row in table.frame.to_dict("records"):
         for column in table.columns:
-            told = " ".join(filter(None, format_cell(row, column)))
-            assert " ".join(told.split()) in visible
-    assert "Nothing" in seen(replace(table, frame=table.frame.iloc[:0], caption="Nothing"))
+            text = " ".join(filter(None, format_cell(row, column)))
+            assert " ".join(text.split()) in visible
+    assert "Nothing" in visible_in(replace(table, frame=table.frame.iloc[:0], caption="Nothing"))
 
 
-def seen(*blocks, **changes):
+def visible_in(*blocks, **changes):
     return visible_text(render_page(_one(*blocks, **changes)))
 
 
 def _one(*blocks, **changes):
-    whole = page(2, has_all=False)
+    full = page(2, has_all=False)
     section = Section(anchor="only", title="Only", blocks=blocks)
-    return replace(whole, sections=[section], **changes)
+    return replace(full, sections=[section], **changes)
 
 
 @pytest.mark.parametrize("place", range(5))
@@ -118,24 +118,24 @@ def test_empty_cells_keep_their_labels(place):
     counts = {name: 5 * (number == place) for number, name in enumerate(names)}
     square = MosaicPlot(title="s", model=0, **counts)
 
-    visible = seen(replace(squares(1), squares=[square]))
+    visible = visible_in(replace(squares(1), squares=[square]))
 
     assert ("no pairs" in visible) == (place == 4)
     for name in ("title only", "redirect only") if place < 4 else ():
         assert visible.count(name) >= 2
 
 
-def test_page_without_checks_made_and_method_leaves_them_out():
+def test_sections_without_content_are_omitted():
     bare = {"checks": (), "provenance": (), "method": (), "citation": ""}
     ids = {one.get("id") for one in read(render_page(_one(squares(1), **bare))).iter()}
 
     assert not {"checks", "made", "method"} & ids
 
 
-def test_every_page_says_what_to_cite():
-    """The paper of its study, if there is one, and this software in its version."""
-    bare = seen(squares(1), provenance=(), citation="")
-    cited = seen(squares(1), citation="@article{one,\n}")
+def test_every_page_has_citations():
+    """The paper of the study, if there is one, and the version of this software."""
+    bare = visible_in(squares(1), provenance=(), citation="")
+    cited = visible_in(squares(1), citation="@article{one,\n}")
 
     assert "@article" not in bare
     assert "@article{one" in cited
@@ -144,11 +144,11 @@ def test_every_page_says_what_to_cite():
         assert f"version = {{{surface_consistency.__version__}}}" in text
 
 
-def test_cells_are_links_only_where_there_are_answers():
+def test_mosaic_cells_are_links_only_if_the_page_has_answers():
     assert "data-go" not in render_page(_one(squares(1))).split("<script>")[0]
     link = 'data-go="cell=first_only&amp;model=toy_model"'
     assert link in render_page(page(1))
-    # Answers may stand beside other blocks.
+    # Answers may be in a section with other blocks.
     assert link in render_page(_one(squares(1), answers(1)))
 
 
@@ -159,7 +159,7 @@ def test_settings_that_differ_are_bold():
     assert '<tr><th scope="row">data</th>' in document
 
 
-def test_many_models_make_small_squares_and_a_heat_map():
+def test_many_models_give_small_squares_and_a_heat_map():
     four, seven = (render_page(page(n, has_all=False)) for n in (4, 7))
 
     assert 'class="squares"' in four
@@ -168,14 +168,14 @@ def test_many_models_make_small_squares_and_a_heat_map():
     assert 'class="heat"' not in render_page(page(2, has_all=False))
 
 
-def test_groups_on_few_facts_are_faded_or_left_to_the_table():
+def test_groups_with_few_facts_are_faded_or_only_in_the_table():
     chart = dots(2)
     remarks = {label: "words" for label, *_ in chart.rows}
     value = Value(value=0.2, low=0.1, high=0.3)
     pair = [Dot(model=index, value=value, n=9, n_clusters=n) for index, n in enumerate((28, 196))]
     two = ForestPlot(name="d", title="D", axis="%", rows=[("all", 0, pair)])
 
-    facts, clusters = seen(chart), seen(replace(chart, clusters="", remarks=remarks))
+    facts, clusters = visible_in(chart), visible_in(replace(chart, clusters="", remarks=remarks))
 
     assert "from personal names" in facts
     assert "with diacritics" not in facts
@@ -183,10 +183,10 @@ def test_groups_on_few_facts_are_faded_or_left_to_the_table():
         assert f"1 group of fewer than 4 {unit} is in the table only." in visible
         assert f"Paler groups have fewer than 20 {unit}." in visible
     # Models on different numbers of facts.
-    assert "28–196" in seen(two)
+    assert "28–196" in visible_in(two)
 
 
-def test_squares_that_follow_each_other_stand_in_one_row():
+def test_consecutive_squares_are_in_one_row():
     alone = replace(squares(1), note=())
 
     assert render_page(_one(alone, squares(1))).count('class="squares"') == 1
@@ -195,7 +195,7 @@ def test_squares_that_follow_each_other_stand_in_one_row():
     assert render_page(_one(alone, other)).count('class="squares"') == 2
 
 
-def test_flows_of_several_runs_are_switched_and_empty_states_say_nothing():
+def test_flows_of_several_runs_have_a_switch_and_empty_states_no_text():
     one = replace(flow(), counts={(True, True, False): 5})
 
     document = render_page(_one(one, replace(flow(), name="other")))
@@ -205,29 +205,29 @@ def test_flows_of_several_runs_are_switched_and_empty_states_say_nothing():
 
 
 def test_long_findings_and_names_and_folded_sections_are_marked():
-    whole = page(1, has_all=False)
-    finding = replace(whole.finding, sentence=["It does so. " * 30])
-    folded = replace(whole.sections[1], is_folded=True)
+    full = page(1, has_all=False)
+    finding = replace(full.finding, sentence=["It does so. " * 30])
+    folded = replace(full.sections[1], is_folded=True)
 
-    document = render_page(replace(whole, finding=finding, sections=[folded]))
+    document = render_page(replace(full, finding=finding, sections=[folded]))
 
     assert '<h1 dir="auto" class="long">' in document
-    assert '<h1 dir="auto">' in render_page(whole)
+    assert '<h1 dir="auto">' in render_page(full)
     assert re.search(r'<details class="folded">\s*<summary><h2 id="flips-title">', document)
     assert "an-<wbr>organisation/<wbr>a-<wbr>model" in render_page(page(3))
 
 
-def test_fifty_runs_stay_small():
-    whole = page(50, has_all=False)
-    many = replace(whole.sections[3], blocks=[answers(50, 500, length=1000)])
+def test_page_of_fifty_runs_is_less_than_10_mb():
+    full = page(50, has_all=False)
+    many = replace(full.sections[3], blocks=[answers(50, 500, length=1000)])
 
-    document = render_page(replace(whole, sections=[*whole.sections[:3], many]))
+    document = render_page(replace(full, sections=[*full.sections[:3], many]))
 
     assert len(document.encode()) < 10_000_000
     assert len(LABELS) == 50
 
 
-def test_answers_are_thinned_within_cells():
+def test_shown_answers_are_sampled_within_cells():
     block = answers(2, 1000)
 
     shown = shown_answers(block, 2)
@@ -272,7 +272,7 @@ FLIPS = page(1, has_all=False).sections[1]
         ),
     ],
 )
-def test_render_page_rejects_wrong_anchors_and_models(sections, message):
+def test_render_page_rejects_invalid_anchors_and_models(sections, message):
     with pytest.raises(ValueError, match=message):
         render_page(replace(page(2), sections=sections))
 
@@ -285,7 +285,7 @@ def test_write_page_writes_utf8(tmp_path):
 
 
 def maps(n_columns=3):
-    """A heat map of two panels, with a share below nothing and one that is missing."""
+    """A heat map with two panels, a negative value and a missing value."""
     rows = [("0", [0.5, -0.25, float("nan"), *[0.0] * (n_columns - 3)]), ("1", [0.0] * n_columns)]
     return Heatmap(
         name="components",
@@ -297,8 +297,8 @@ def maps(n_columns=3):
     )
 
 
-def test_heat_maps_colour_shares_on_one_scale():
-    """Wide maps leave their numbers to the pointer; uneven rows are refused."""
+def test_heat_maps_colour_values_on_one_scale():
+    """Wide maps show numbers only in titles; rows of unequal length are rejected."""
     document = render_page(_one(maps()))
 
     read(document)

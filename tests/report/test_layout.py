@@ -1,4 +1,4 @@
-"""Where things stand in pictures."""
+"""Positions and sizes of the marks in charts."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ def _square(*counts):
 
 
 @given(st.tuples(COUNTS, COUNTS, COUNTS, COUNTS))
-def test_areas_of_a_square_are_shares(counts):
+def test_areas_of_a_mosaic_plot_are_proportions(counts):
     cells = square_cells(_square(*counts))
     n = sum(counts)
 
@@ -51,7 +51,7 @@ def test_width_is_first_accuracy_and_height_the_second_given_the_first():
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1))
-def test_scales_hold_their_values(low, high):
+def test_nice_scale_contains_its_values(low, high):
     scale = nice_scale(low, high)
 
     assert scale.low <= min(low, high) + 1e-9 or high <= low
@@ -69,7 +69,7 @@ def _dots(*dots, noise=None):
     return ForestPlot(name="d", title="D", axis="%", rows=rows, noise=noise or {})
 
 
-def test_group_in_which_nothing_varies_has_wilsons_interval():
+def test_group_without_variation_has_a_wilson_interval():
     rows, n_hidden = dot_rows(_dots((0.0, 0.0, 0.0, 27), (1.0, 1.0, 1.0, 27), (0.5, 0.2, 0.8, 3)))
 
     assert n_hidden == 1
@@ -80,7 +80,7 @@ def test_group_in_which_nothing_varies_has_wilsons_interval():
     assert not rows[0][2][0].is_faded
 
 
-def test_heads_without_dots_are_drawn_with_their_groups_and_are_not_counted_as_hidden():
+def test_headings_are_drawn_with_their_groups_and_not_counted_as_hidden():
     (_, _, many), (_, _, few) = _dots((0.5, 0.4, 0.6, 30), (0.5, 0.2, 0.8, 3)).rows
     rows = [("a", 0, []), ("low", 1, many), ("high", 1, few), ("b", 0, []), ("low", 1, few)]
 
@@ -90,13 +90,13 @@ def test_heads_without_dots_are_drawn_with_their_groups_and_are_not_counted_as_h
     assert n_hidden == 2
 
 
-def test_scale_ends_where_certain_groups_and_the_noise_floor_end():
+def test_scale_covers_certain_groups_and_the_noise_floor():
     assert 0.33 <= dots_scale(_dots((0.2, 0.1, 0.33, 20), (0.5, 0.1, 0.9, 5))).high <= 0.4
     assert dots_scale(_dots((0.2, 0.1, 0.3, 20), noise={0: 0.55})).high >= 0.55
     assert dots_scale(_dots()).high > 0
 
 
-def test_scale_of_differences_holds_the_margin_to_either_side():
+def test_scale_of_differences_contains_both_margins():
     block = replace(_dots((-0.2, -0.3, -0.1, 20)), margin=0.05)
     strips = forest_strips(block, ["m"])
 
@@ -106,7 +106,7 @@ def test_scale_of_differences_holds_the_margin_to_either_side():
     assert band.width == pytest.approx(100 * 0.1 / (strips.scale.high - strips.scale.low))
 
 
-def test_ticks_that_are_given_make_the_scale_and_numbers_are_no_percentages():
+def test_given_ticks_are_the_scale_and_numbers_are_not_percentages():
     dot = Dot(model=0, value=Value(value=2.0, low=1.0, high=3.0, kind="number"), n=9, n_clusters=9)
     block = ForestPlot(
         name="r", title="R", axis="rank", rows=[("a", 0, [dot]), ("b", 0, [dot])],
@@ -118,7 +118,7 @@ def test_ticks_that_are_given_make_the_scale_and_numbers_are_no_percentages():
     assert [row.remark for row in strips.rows] == ["1–3", ""]
 
 
-def test_flow_is_true_to_counts():
+def test_heights_of_a_flow_are_proportional_to_counts():
     scene = flow_scene(flow())
 
     boxes = [mark for mark in scene.marks if isinstance(mark, Box)]
@@ -134,7 +134,7 @@ def test_flow_is_true_to_counts():
         flow_scene(replace(flow(), counts={(True,): 5}))
 
 
-def test_curves_that_pass_a_half_have_the_whole_scale():
+def test_curves_above_one_half_have_the_scale_0_to_1():
     horizontal, vertical = lines_scales(curves())
 
     assert (vertical.low, vertical.high) == (0, 1)
@@ -143,12 +143,12 @@ def test_curves_that_pass_a_half_have_the_whole_scale():
     assert horizontal.high > 5
 
 
-def test_bars_fill_their_length():
+def test_parts_of_a_bar_fill_its_length():
     assert bars_cells([1, 0, 3]) == [(0.0, 0.25), (0.25, 0.0), (0.25, 0.75)]
     assert bars_cells([0, 0]) == [(0.0, 0.0), (0.0, 0.0)]
 
 
-def test_square_heads_contain_the_first_accuracy():
+def test_headings_of_a_mosaic_plot_contain_the_first_accuracy():
     square = MosaicPlot(title="m", model=0, both=126, first_only=34, second_only=4, neither=36)
 
     scene = square_scene(square, ("both", "title", "redirect", "neither"), "Title")

@@ -1,4 +1,4 @@
-"""Plots of what the metrics return."""
+"""Plots of the results of metrics."""
 
 import sys
 
@@ -45,14 +45,14 @@ def labels_of(axes):
 
 
 def points_of(axes):
-    """The values that are drawn, with the ends of their intervals."""
+    """The drawn values, with the ends of their intervals."""
     return [
         (*line.get_xdata(), *(bars[0].get_segments()[0][:, 0] if bars else ()))
         for line, _, bars in axes.containers
     ]
 
 
-def test_plot_paired_draws_cells_true_to_area_on_the_current_axes(axes):
+def test_plot_paired_draws_cells_with_proportional_areas_on_current_axes(axes):
     table = PairedTable(both=126, first_only=34, second_only=0, neither=36)
 
     assert plot_paired(table, conditions=("title", "redirect"), title="toy_model") is axes
@@ -66,7 +66,7 @@ def test_plot_paired_draws_cells_true_to_area_on_the_current_axes(axes):
     assert axes.get_title() == "toy_model"
 
 
-def test_plot_paired_takes_a_row_of_paired_by_and_axes(groups, axes):
+def test_plot_paired_accepts_a_row_of_paired_by_and_axes(groups, axes):
     _, other = pyplot.subplots()
     row = groups.iloc[0]
 
@@ -77,7 +77,7 @@ def test_plot_paired_takes_a_row_of_paired_by_and_axes(groups, axes):
     assert [text.get_text() for text in axes.texts] == ["no pairs"]
 
 
-def test_plot_forms_draws_the_shares_that_are_there(axes):
+def test_plot_forms_draws_the_shares_that_are_not_missing(axes):
     shares = dict(zip(SHARES, (0.6, 0.1, 0.3, float("nan")), strict=True))
     row = {"model": "a", "n": 100, "n_clusters": 25}
     for name, share in shares.items():
@@ -93,7 +93,7 @@ def test_plot_forms_draws_the_shares_that_are_there(axes):
     assert axes.get_xlabel() == "proportion of the variance, %"
 
 
-def test_plot_forms_draws_each_model_with_its_own_marker(axes):
+def test_plot_forms_draws_each_model_with_a_different_marker(axes):
     bounds = {f"{name}_share{end}": 0.25 for name in SHARES for end in ("", "_low", "_high")}
 
     plot_forms(pd.DataFrame([{"model": name, "n_clusters": 25, **bounds} for name in LABELS[:2]]))
@@ -102,7 +102,7 @@ def test_plot_forms_draws_each_model_with_its_own_marker(axes):
     assert len({line.get_marker() for line, _, _ in axes.containers}) == 2
 
 
-def test_plot_estimates_omits_rows_of_fewer_than_four_clusters_and_pales_few(axes):
+def test_plot_estimates_omits_rows_with_fewer_than_4_clusters_and_fades_few(axes):
     frame = pd.DataFrame({"n_clusters": [3, 4, 20]})
     frame = frame.assign(rate=0.5, rate_low=0.4, rate_high=0.6)
 
@@ -115,12 +115,12 @@ def test_plot_estimates_omits_rows_of_fewer_than_four_clusters_and_pales_few(axe
     np.testing.assert_allclose(points_of(axes), [[50, 40, 60]] * 2)
 
 
-def test_frames_without_a_column_are_refused(groups):
+def test_frames_without_a_column_are_rejected(groups):
     with pytest.raises(ColumnNotFoundError, match="column 'item_share' not found; pass the frame"):
         plot_forms(groups)
 
 
-def test_plots_without_matplotlib_name_the_extra(monkeypatch, groups):
+def test_error_without_matplotlib_names_the_extra(monkeypatch, groups):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[plot\]"):

@@ -1,4 +1,4 @@
-"""Rows in every kind of file that people have."""
+"""Rows in every supported kind of file."""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ import pandas as pd
 
 
 def written(path, rows):
-    """Write rows as the kind of file that the path names."""
+    """Write rows in the format of the path's suffix."""
     frame, name = pd.DataFrame(rows), path.name.removesuffix(".gz")
     if name.endswith(".folder"):
         datasets.Dataset.from_list(rows).save_to_disk(str(path))

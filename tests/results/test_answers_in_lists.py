@@ -16,7 +16,7 @@ from surface_consistency.results.rows import answer_of
 from tests.results.kinds import written
 
 N = 20
-RIGHT = {"a": 15, "b": 5}
+N_CORRECT = {"a": 15, "b": 5}
 KINDS = ("answers.jsonl", "answers.json", "answers.parquet")
 CHAT = {
     "messages": lambda text: [
@@ -35,7 +35,7 @@ CHAT = {
     "list": lambda text: [text],
     "nested": lambda text: [[text]],
 }
-"""One answer, as servers and tools write it."""
+"""One answer, in the formats of servers and tools."""
 OTHERS = {
     "samples": lambda text: [text, "Rome"],
     "object": lambda text: {"answer": text},
@@ -57,7 +57,7 @@ def rows(answer, **more):
             "prediction": answer(f"Town {i}x" if i < n else "Nowhere"),
             **more,
         }
-        for model, n in RIGHT.items()
+        for model, n in N_CORRECT.items()
         for i in range(N)
     ]
 
@@ -69,14 +69,14 @@ def difference(*results, **options):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", CHAT)
-def test_the_one_answer_of_a_list_or_a_reply_is_scored(tmp_path, kind, shape):
+def test_single_answer_of_a_list_or_a_reply_is_scored(tmp_path, kind, shape):
     path = written(tmp_path / kind, rows(CHAT[shape]))
 
     assert difference(path, rule="exact") == pytest.approx(-0.5)
 
 
 @pytest.mark.parametrize("shape", CHAT)
-def test_the_one_answer_of_a_list_or_a_reply_is_read_in_frames_and_predictions(tmp_path, shape):
+def test_single_answer_of_a_list_or_a_reply_is_read_in_frames_and_predictions(tmp_path, shape):
     frame = pd.DataFrame(rows(CHAT[shape]))
 
     assert difference(frame, rule="exact") == pytest.approx(-0.5)
@@ -88,7 +88,7 @@ def test_the_one_answer_of_a_list_or_a_reply_is_read_in_frames_and_predictions(t
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", OTHERS)
-def test_several_texts_and_other_objects_are_refused_by_a_rule_alone(tmp_path, kind, shape, capsys):
+def test_several_texts_and_objects_are_rejected_only_under_a_rule(tmp_path, kind, shape, capsys):
     path = written(tmp_path / kind, rows(OTHERS[shape], correct=1))
 
     with pytest.raises(DataError, match=r"40 of 40 predictions .*first .*Town.*`repeat`"):
@@ -105,12 +105,12 @@ def test_several_texts_and_other_objects_are_refused_by_a_rule_alone(tmp_path, k
         read_predictions(path)
 
 
-def test_a_rule_refuses_objects_in_files_without_scores():
+def test_rule_rejects_objects_in_rows_without_scores():
     with pytest.raises(DataError, match=r"`rule` exact: 40 of 40 predictions .*'answer'"):
         compare(rows(OTHERS["object"]), rule="exact")
 
 
-def test_samples_as_rows_with_a_column_repeat_are_the_remedy():
+def test_samples_as_rows_with_a_column_repeat_are_scored():
     samples = [
         row | {"prediction": text, "repeat": n}
         for row in rows(OTHERS["samples"])
@@ -120,7 +120,7 @@ def test_samples_as_rows_with_a_column_repeat_are_the_remedy():
     assert difference(samples, rule="exact") == pytest.approx(-0.25)
 
 
-def test_outputs_of_promptfoo_that_are_objects_are_refused_by_a_rule():
+def test_outputs_of_promptfoo_that_are_objects_are_rejected_by_a_rule():
     results = [
         {
             **{"testIdx": n, "vars": {"question": f"Q{n}"}, "prompt": {"raw": "Q"}},
@@ -144,11 +144,11 @@ def test_lists_written_as_text_are_reported_and_the_remedy_works(tmp_path, write
     finding = compare(path, rule="exact").sentences[0]
     assert "20 of 20 answers of a are a list of one text, written as text" in finding
     assert "replace each prediction by ast.literal_eval(prediction)[0]." in finding
-    mended = [row | {"prediction": ast.literal_eval(row["prediction"])[0]} for row in answers]
-    assert difference(mended, rule="exact") == pytest.approx(-0.5)
+    corrected = [row | {"prediction": ast.literal_eval(row["prediction"])[0]} for row in answers]
+    assert difference(corrected, rule="exact") == pytest.approx(-0.5)
 
 
-def test_some_answers_in_brackets_are_not_reported():
+def test_answers_in_brackets_are_not_reported_if_some_are_not_lists():
     answers = rows(lambda text: f"['{text}']")
     answers[0]["prediction"] = answers[1]["prediction"] = "[Rome]"
 
@@ -174,5 +174,5 @@ def test_some_answers_in_brackets_are_not_reported():
         ),
     ],
 )
-def test_answers_of_all_shapes(value, text):
+def test_answer_of_returns_the_text_or_none(value, text):
     assert answer_of(value) == text

@@ -1,4 +1,4 @@
-"""No value of a file ends in a traceback, and no message repeats more than a little of it."""
+"""No value of a file causes a traceback, and messages repeat at most 300 characters of it."""
 
 import copy
 import csv
@@ -66,7 +66,7 @@ def damaged(rows, rng):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: "-".join(path.parts[3:]))
-def test_damaged_files_of_tools_are_read_or_refused(tmp_path, path):
+def test_damaged_files_of_tools_are_read_or_raise_an_error_with_the_path(tmp_path, path):
     folder = tmp_path / path.parent.name
     shutil.copytree(path.parent, folder)
     text = path.read_text()
@@ -95,12 +95,12 @@ def test_damaged_files_of_tools_are_read_or_refused(tmp_path, path):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_while_the_samples_of_a_file_are_iterated_names_file_and_layout(error):
-    def whole(flats, file, notes):
+def test_error_while_iterating_samples_names_file_and_layout(error):
+    def failing(flats, file, notes):
         yield from flats
         raise error
 
-    flats = _within("TOOL", Path("f.json"), whole, [Flat({}, {}, {})], [])
+    flats = _within("TOOL", Path("f.json"), failing, [Flat({}, {}, {})], [])
 
     assert next(flats) == Flat({}, {}, {})
     with pytest.raises(RecordError, match=r"^f.json: not in the layout of TOOL \(.*; restore the"):
@@ -108,7 +108,7 @@ def test_an_error_while_the_samples_of_a_file_are_iterated_names_file_and_layout
 
 
 @pytest.mark.parametrize("error", [SourceNotFoundError("no file"), PermissionError("denied")])
-def test_errors_that_are_not_of_a_value_pass(error):
+def test_errors_of_the_file_system_are_not_converted(error):
     with pytest.raises(type(error), match=str(error)), readable("f.json:1", "TOOL"):
         raise error
 
@@ -124,7 +124,7 @@ def test_errors_that_are_not_of_a_value_pass(error):
         ("display_predictions.json", '"instance_id": "', '"instance_id": {}, "x": "', "unhashable"),
     ],
 )
-def test_files_beside_those_of_helm_are_named(tmp_path, name, old, new, message):
+def test_damaged_companion_files_of_helm_are_named_in_the_error(tmp_path, name, old, new, message):
     shutil.copytree(FORMS / "helm" / "alpha", tmp_path / "alpha")
     path = tmp_path / "alpha" / name
     path.write_text(path.read_text().replace(old, new))
@@ -153,7 +153,7 @@ def test_files_beside_those_of_helm_are_named(tmp_path, name, old, new, message)
         ("lm_eval/0.4.13/alpha/samples_forms_mc_2026-11-22T19-06-29.470271.jsonl", "metrics", [1]),
     ],
 )
-def test_values_of_another_type_are_refused_by_row_and_layout(tmp_path, file, field, value):
+def test_values_of_another_type_raise_an_error_with_row_and_layout(tmp_path, file, field, value):
     rows = [json.loads(line) for line in (FORMS / file).read_text().splitlines()]
     rows[1][field] = value
     path = tmp_path / Path(file).name
@@ -176,8 +176,8 @@ TEST = {
 
 def event(number, **data):
     """Write an event of OpenAI evals."""
-    told = {"run_id": "r", "event_id": number, "sample_id": f"s{number}", "type": "match"}
-    return {**told, "data": {"sampled": "a", **data}}
+    fields = {"run_id": "r", "event_id": number, "sample_id": f"s{number}", "type": "match"}
+    return {**fields, "data": {"sampled": "a", **data}}
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def event(number, **data):
         ({**TEST, "prompt": {"label": ["x"]}}, "expected text"),
     ],
 )
-def test_values_that_were_read_as_their_text_are_refused_by_row(tmp_path, row, message):
+def test_invalid_numbers_and_names_raise_an_error_with_the_row(tmp_path, row, message):
     path = tmp_path / "s.jsonl"
     path.write_text(json.dumps(row))
 
@@ -198,7 +198,7 @@ def test_values_that_were_read_as_their_text_are_refused_by_row(tmp_path, row, m
         read_results(path)
 
 
-def test_an_event_without_a_verdict_is_a_missing_score(tmp_path):
+def test_event_without_a_score_is_a_missing_score(tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_text("\n".join(json.dumps(event(n, correct=n == 1)) for n in (1, 2)))
     with path.open("a") as file:
@@ -230,7 +230,7 @@ def test_a_copied_result_counts_once_and_a_repeat_twice(tmp_path, rows):
 
 @pytest.mark.parametrize("model", ["", None])
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "rows", "eee"])
-def test_a_row_without_a_model_among_rows_of_models_is_refused(tmp_path, kind, model):
+def test_row_without_a_model_is_rejected_if_other_rows_have_one(tmp_path, kind, model):
     rows = [{"item": n, "model": m, "correct": 1} for n, m in enumerate(["m", "m", model, "n"])]
     if kind == "eee":
         rows = [
@@ -246,7 +246,7 @@ def test_a_row_without_a_model_among_rows_of_models_is_refused(tmp_path, kind, m
         read_results(rows if kind == "rows" else path)
 
 
-def test_a_column_of_models_without_a_name_is_that_of_the_file(tmp_path):
+def test_empty_column_of_models_gives_the_name_of_the_file(tmp_path):
     path = tmp_path / "s.jsonl"
     path.write_text('{"item": "a", "model": "", "correct": 1}')
 
@@ -254,7 +254,7 @@ def test_a_column_of_models_without_a_name_is_that_of_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("score", ["Infinity", "-Infinity", '"inf"', "1e400", "1" * 400])
-def test_infinite_scores_of_a_tool_are_refused_by_row(tmp_path, score):
+def test_infinite_scores_of_a_tool_raise_an_error_with_the_row(tmp_path, score):
     text = '{{"doc_id": {}, "doc": {{}}, "filtered_resps": ["a"], "em": {}, "f1": 1}}\n'
     path = tmp_path / "s.jsonl"
     path.write_text(text.format(0, 1) + text.format(1, score))
@@ -272,7 +272,7 @@ def test_infinite_scores_of_a_tool_are_refused_by_row(tmp_path, score):
         ({"question": ["x"], "answer": "y"}, "e.json:1: not in the layout of TOFU"),
     ],
 )
-def test_questions_about_unlearning_are_refused_by_row(tmp_path, row, message):
+def test_invalid_questions_about_unlearning_raise_an_error_with_the_row(tmp_path, row, message):
     path = tmp_path / "e.json"
     path.write_text(json.dumps([row]))
 
@@ -281,7 +281,7 @@ def test_questions_about_unlearning_are_refused_by_row(tmp_path, row, message):
 
 
 @pytest.mark.parametrize("role", ["model", "form", "task", "repeat", "item", "metric"])
-def test_lists_and_objects_in_place_of_names_are_refused_by_row(role):
+def test_lists_and_objects_in_place_of_names_raise_an_error_with_the_row(role):
     row = {"item": "a", "model": "m", "form": "f", "metric": "acc", "score": 1}
 
     with pytest.raises(RecordError, match=rf"row 2 of column '{role}' contains \['x'\].*`{role}`"):
@@ -291,7 +291,7 @@ def test_lists_and_objects_in_place_of_names_are_refused_by_row(role):
 @pytest.mark.parametrize(
     "score", ["Infinity", "-Infinity", "1e400", '"inf"', '"٣"', '"１"', "1" * 400]
 )
-def test_scores_that_are_not_finite_numbers_in_ascii_are_refused_by_row(tmp_path, score):
+def test_scores_that_are_not_finite_ascii_numbers_raise_an_error_with_the_row(tmp_path, score):
     path = tmp_path / "s.jsonl"
     path.write_text(f'{{"item": "a", "correct": 1}}\n{{"item": "b", "correct": {score}}}\n')
 
@@ -299,7 +299,7 @@ def test_scores_that_are_not_finite_numbers_in_ascii_are_refused_by_row(tmp_path
         read_results(path)
 
 
-def test_infinite_scores_of_parquet_are_refused_by_row(tmp_path):
+def test_infinite_scores_of_parquet_raise_an_error_with_the_row(tmp_path):
     rows = [{"item": str(n), "model": m, "correct": 1.0} for n in range(9) for m in "ab"]
     rows[3]["correct"] = float("inf")
     pd.DataFrame(rows).to_parquet(tmp_path / "s.parquet")
@@ -311,7 +311,7 @@ def test_infinite_scores_of_parquet_are_refused_by_row(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["s.csv", "s.jsonl", "s.json", "s.tsv"])
-def test_byte_order_marks_are_removed_also_if_there_are_two(tmp_path, name):
+def test_one_or_two_byte_order_marks_are_removed(tmp_path, name):
     rows = [{"model": model, "item": "a", "correct": "1"} for model in ("x", "y")]
     path = tmp_path / name
     if path.suffix in (".csv", ".tsv"):
@@ -365,7 +365,7 @@ def test_rows_count_once_in_each_of_their_labels(tmp_path, order):
         ("--by", "meta", "column 'meta' contains objects, or lists of lists"),
     ],
 )
-def test_lists_name_no_cluster_and_objects_no_group(tmp_path, measure, option, column, message):
+def test_lists_as_clusters_and_objects_as_groups_raise(tmp_path, measure, option, column, message):
     path = tmp_path / "l.jsonl"
     path.write_text("\n".join(map(json.dumps, labelled(meta={"k": 1}))))
 
@@ -376,7 +376,7 @@ def test_lists_name_no_cluster_and_objects_no_group(tmp_path, measure, option, c
 
 
 @pytest.mark.parametrize("by", ["meta", "nested"])
-def test_objects_of_a_frame_are_no_labels(by):
+def test_objects_of_a_frame_are_rejected_as_labels(by):
     frame = pd.DataFrame(labelled(meta={"k": 1}, nested=[["x"]])).drop(columns="model")
 
     with pytest.raises(DataError, match=f"column '{by}' contains .* which is not a label"):
@@ -385,7 +385,7 @@ def test_objects_of_a_frame_are_no_labels(by):
         accuracy(frame.drop_duplicates("item"), cluster="tags")
 
 
-def test_labels_are_at_most_a_hundred_in_a_cell():
+def test_cell_has_at_most_100_labels():
     assert is_labels(["x"] * 100)
     assert not is_labels(["x"] * 101)
     assert not is_labels({"x": 1})
@@ -408,7 +408,7 @@ def test_lists_of_labels_in_the_metadata_of_a_tool_are_columns(tmp_path):
 
 
 @pytest.mark.parametrize("column", ["item", "metric"])
-def test_messages_about_models_without_something_in_common_are_short(tmp_path, column):
+def test_message_about_models_without_common_items_or_metrics_is_short(tmp_path, column):
     rows = [
         {"item": "a", "metric": "em", "model": f"{LONG}{n}", "score": 1, column: f"{LONG}{n}"}
         for n in range(8)
@@ -428,12 +428,12 @@ def test_messages_about_models_without_something_in_common_are_short(tmp_path, c
 @pytest.mark.parametrize("kind", range(8))
 def test_messages_contain_at_most_300_characters_of_a_file(tmp_path, command_of, kind):
     row = {"item": "a", "model": "m", "form": "f", "correct": 1, "question": "Q?", "answers": ["x"]}
-    spoiled = [
+    invalid = [
         {**row, "correct": LONG}, {**row, "item": [LONG]}, {LONG: 1}, {**row, LONG: 1, LONG * 2: 0},
         {**row, "model": [LONG]}, {**row, "answers": {LONG: 1}}, {**row, "item": LONG}, [LONG],
     ]  # fmt: skip
     path = tmp_path / "m.jsonl"
-    rows = [spoiled[kind], {**row, "item": LONG, "question": LONG, "correct": 0}, spoiled[kind]]
+    rows = [invalid[kind], {**row, "item": LONG, "question": LONG, "correct": 0}, invalid[kind]]
     path.write_text("\n".join(json.dumps(one) for one in rows))
     words = {
         "paired": ["paired", path, "--first", "correct", "--second", LONG[:200]],
@@ -446,7 +446,7 @@ def test_messages_contain_at_most_300_characters_of_a_file(tmp_path, command_of,
     assert all(line.count("Ж") <= 300 for line in err.splitlines()), err
 
 
-def test_a_packed_table_beyond_the_limit_ends_the_process(tmp_path):
+def test_compressed_table_above_the_limit_of_size_is_rejected(tmp_path):
     with gzip.open(tmp_path / "wide.csv.gz", "wb") as file:
         file.write(b"item,a,b\n" + b"1,1,0\n" * 2_000_000)
     words = [sys.executable, "-m", "surface_consistency", "compare", str(tmp_path / "wide.csv.gz")]
@@ -457,7 +457,7 @@ def test_a_packed_table_beyond_the_limit_ends_the_process(tmp_path):
     assert "SURFACE_CONSISTENCY_MAX_UNPACKED_MB" in done.stderr
 
 
-def test_an_empty_number_is_not_the_first_item(tmp_path):
+def test_empty_index_of_vlmevalkit_is_rejected(tmp_path):
     path = tmp_path / "m" / "m_set.csv"
     path.parent.mkdir()
     path.write_text(
@@ -468,7 +468,7 @@ def test_an_empty_number_is_not_the_first_item(tmp_path):
         read_results(path)
 
 
-def test_a_header_with_many_columns_is_not_copied_into_each_sample(tmp_path):
+def test_log_header_with_too_many_columns_is_rejected(tmp_path):
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps({f"k{n}": 1 for n in range(10_001)}))
         archive.writestr("samples/a.json", "{}")
@@ -491,7 +491,7 @@ def test_a_header_with_many_columns_is_not_copied_into_each_sample(tmp_path):
         ),
     ],
 )
-def test_a_field_of_another_type_is_an_error(tmp_path, row, message):
+def test_invalid_lists_of_ids_and_epochs_are_rejected(tmp_path, row, message):
     path = tmp_path / "m.json"
     path.write_text(json.dumps(row if "resolved_ids" in row else [row]), "utf-8")
 

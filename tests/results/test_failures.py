@@ -42,8 +42,8 @@ def deepeval(*metrics):
 
 def openai(kind, **data):
     spec = {"spec": {"completion_fns": ["m"], "eval_name": "t"}}
-    asked = {"prompt": "Who?", "sampled": ["I"]}
-    events = [("sampling", asked), (kind, data)]
+    sampling = {"prompt": "Who?", "sampled": ["I"]}
+    events = [("sampling", sampling), (kind, data)]
     return [spec] + [
         {"run_id": "r", "event_id": n, "sample_id": "q1", "type": name, "data": one}
         for n, (name, one) in enumerate(events)
@@ -69,8 +69,8 @@ def opencompass(letter):
     return {"details": {"0": {"prediction": "I", "correct": False, "grade_letter": letter}}}
 
 
-DOWN = {"name": "G", "score": None, "success": False, "error": "judge down"}
-LOW = {"name": "E", "score": 0.2, "success": False, "error": None}
+SCORER_ERROR = {"name": "G", "score": None, "success": False, "error": "judge down"}
+LOW_SCORE = {"name": "E", "score": 0.2, "success": False, "error": None}
 FAILED = {
     "promptfoo, a component": promptfoo(**component(metadata={"graderError": True})),
     "promptfoo, the result": promptfoo(gradingResult={"metadata": {"graderError": True}}),
@@ -89,8 +89,8 @@ FAILED = {
     "VLMEvalKit, chance": vlm(hit=1, log="Failed to predict, thus randomly generate one. "),
     "FastChat": mt_bench(-1),
     "OpenCompass": opencompass("unknown"),
-    "deepeval, several": deepeval(DOWN, LOW),
-    "deepeval, no score": deepeval(DOWN | {"error": None}, LOW),
+    "deepeval, several": deepeval(SCORER_ERROR, LOW_SCORE),
+    "deepeval, no score": deepeval(SCORER_ERROR | {"error": None}, LOW_SCORE),
 }
 SCORED = {
     "promptfoo": (promptfoo(**component(reason="is not polite")), "success"),
@@ -99,8 +99,8 @@ SCORED = {
     "VLMEvalKit": (vlm(), "hit"),
     "FastChat": (mt_bench(1), "score"),
     "OpenCompass": (opencompass("B"), "correct"),
-    "deepeval": (deepeval(LOW), "success"),
-    "deepeval, flaky": (deepeval(LOW, DOWN | {"flaky": True}), "success"),
+    "deepeval": (deepeval(LOW_SCORE), "success"),
+    "deepeval, flaky": (deepeval(LOW_SCORE, SCORER_ERROR | {"flaky": True}), "success"),
 }
 REQUESTS = {
     "promptfoo": (promptfoo(response=None, failureReason=None), "no"),
@@ -118,7 +118,7 @@ def read(content):
 
 
 @pytest.mark.parametrize("name", FAILED)
-def test_an_answer_that_no_scorer_scored_is_there_without_a_score(name):
+def test_answer_with_a_failed_scorer_is_kept_without_a_score(name):
     frame = read(FAILED[name])
     failed = frame[frame["metric"] != "E"]
 
@@ -130,7 +130,7 @@ def test_an_answer_that_no_scorer_scored_is_there_without_a_score(name):
 
 
 @pytest.mark.parametrize("name", SCORED)
-def test_an_answer_that_was_scored_keeps_its_score(name):
+def test_scored_answer_keeps_its_score(name):
     content, metric = SCORED[name]
     row = read(content).set_index("metric").loc[metric]
 
@@ -139,7 +139,7 @@ def test_an_answer_that_was_scored_keeps_its_score(name):
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_request_that_failed_has_neither_answer_nor_score(name):
+def test_failed_request_has_neither_answer_nor_score(name):
     content, error = REQUESTS[name]
     frame = read(content)
 
@@ -148,7 +148,7 @@ def test_a_request_that_failed_has_neither_answer_nor_score(name):
     assert all(text.startswith(error) for text in frame["error"])
 
 
-def test_every_mark_is_tested_and_on_the_page():
+def test_every_mark_of_a_failure_is_tested_and_documented():
     page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "results.md"
     _, _, table = page.read_text("utf-8").partition("| tool | mark of a failure |")
     rows = [row.split("|")[1:3] for row in table.partition("\n\n")[0].splitlines()[2:]]
@@ -197,7 +197,7 @@ def test_failed_answers_to_the_questions_of_a_study_are_missing(tmp_path):
     assert answers_only(texts, None, read_predictions(path).settings) == texts
 
 
-def test_failures_count_as_incorrect_or_are_refused_on_request(tmp_path):
+def test_failures_count_as_incorrect_or_raise_an_error_as_missing_states(tmp_path):
     path = written(tmp_path / "x.jsonl", ROWS)
 
     wrong = compare_results([path], settings=ComparisonSettings(missing="wrong"))
@@ -209,7 +209,7 @@ def test_failures_count_as_incorrect_or_are_refused_on_request(tmp_path):
 
 def test_answers_whose_scorer_failed_are_scored_by_a_rule():
     case = {"input": "Who?", "actualOutput": "I", "expectedOutput": "I", "success": False}
-    cases = [case | {"input": f"Who {n}?", "metricsData": [DOWN]} for n in range(4)]
+    cases = [case | {"input": f"Who {n}?", "metricsData": [SCORER_ERROR]} for n in range(4)]
     run = {"testFile": None, "testCases": cases}
 
     compared = compare_results({"m": [run]}, settings=ComparisonSettings(rule="exact"))
@@ -217,7 +217,7 @@ def test_answers_whose_scorer_failed_are_scored_by_a_rule():
     assert compared.failed_answers == {}
 
 
-def test_cells_that_record_no_error_are_none():
+def test_empty_values_of_an_error_column_are_read_as_none():
     cells = ["", "None", "null", "NaN", "false", "0", "[]", "{}", None, "timeout", "500"]
     frame = read([{"item": n, "correct": 1, "error": cell} for n, cell in enumerate(cells)])
 
@@ -244,7 +244,7 @@ def test_texts_for_missing_cells_are_answers_if_one_is_correct(tmp_path, name, t
 
 
 @pytest.mark.parametrize("text", NOTHING)
-def test_a_column_written_from_missing_cells_is_no_column_of_answers(tmp_path, text):
+def test_column_of_texts_for_missing_cells_is_not_read_as_answers(tmp_path, text):
     rows = [{"item": n, "prediction": text, "target": "x", "correct": n % 2} for n in range(20)]
     compared = compare_results([written(tmp_path / "x.csv", rows)])
 
@@ -256,7 +256,7 @@ def test_a_column_written_from_missing_cells_is_no_column_of_answers(tmp_path, t
 
 
 @pytest.mark.parametrize("text", ["None", "null", "NA", "Nan"])
-def test_other_words_for_nothing_are_answers(text):
+def test_other_texts_for_missing_values_are_answers(text):
     frame = read(
         [{"item": n, "prediction": one, "correct": 0} for n, one in enumerate([text, "a"])]
     )
@@ -267,7 +267,7 @@ def test_other_words_for_nothing_are_answers(text):
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.jsonl", "x.parquet"])
 @pytest.mark.parametrize("cells", [[0.25, 0, 3.5], [2, 0, 17]])
-def test_a_measured_error_is_not_a_failure(tmp_path, kind, cells):
+def test_numeric_error_measure_is_not_a_failure(tmp_path, kind, cells):
     path = written(
         tmp_path / kind, [{"item": n, "correct": 1, "error": c} for n, c in enumerate(cells)]
     )
@@ -277,7 +277,7 @@ def test_a_measured_error_is_not_a_failure(tmp_path, kind, cells):
     assert frame["score"].tolist() == [1, 1, 1]
 
 
-def test_an_error_that_is_the_score_is_not_a_failure():
+def test_error_column_named_as_score_is_not_a_failure():
     rows = [{"item": n, "error": n % 2} for n in range(4)]
 
     assert read_results(rows, ResultColumns(score="error")).frame["score"].tolist() == [0, 1, 0, 1]
@@ -300,7 +300,7 @@ def test_an_error_that_is_the_score_is_not_a_failure():
         *("judge_error", "parse_error", "Grader Error"),
     ],
 )
-def test_columns_of_errors_record_failures(tmp_path, kind, column, cells, messages):
+def test_values_of_error_columns_are_failures(tmp_path, kind, column, cells, messages):
     is_scorer = column in ("judge_error", "parse_error", "Grader Error")
     answers = ["a" if is_scorer or m is None else "" for m in messages]
     rows = [
@@ -318,7 +318,7 @@ def test_columns_of_errors_record_failures(tmp_path, kind, column, cells, messag
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.jsonl", "x.parquet"])
 @pytest.mark.parametrize("cells", [[1, 0, 1, 0], [True, False, True, False]])
-def test_a_column_that_is_one_less_the_score_is_a_measure_unless_it_is_named(tmp_path, kind, cells):
+def test_error_column_equal_to_1_minus_score_is_a_measure_unless_named(tmp_path, kind, cells):
     rows = [{"item": n, "correct": int(not cell), "error": cell} for n, cell in enumerate(cells)]
     path = written(tmp_path / kind, rows)
 
@@ -331,7 +331,7 @@ def test_a_column_that_is_one_less_the_score_is_a_measure_unless_it_is_named(tmp
     assert read_results(empty).frame["score"].isna().tolist() == [True, False, True, False]
 
 
-def test_a_file_of_failed_requests_alone_has_no_scores():
+def test_file_with_only_failed_requests_has_no_scores():
     rows = [{"item": n, "correct": 0, "error": 1} for n in range(4)]
 
     assert read_results(rows).frame["score"].isna().all()
@@ -358,7 +358,7 @@ def test_a_row_with_an_answer_and_an_error_keeps_its_score_and_is_reported():
 
 
 @pytest.mark.parametrize("end", [1, "tool_calls"])
-def test_an_answer_with_an_end_that_is_not_a_failure_counts(end):
+def test_answer_with_a_finish_reason_that_is_not_a_failure_counts(end):
     rows = [{"item": n, "correct": 1, "prediction": "a", "finish_reason": end} for n in range(3)]
 
     assert read_results(rows).frame["score"].tolist() == [1, 1, 1]
@@ -366,13 +366,13 @@ def test_an_answer_with_an_end_that_is_not_a_failure_counts(end):
     assert read_results(blank).frame["score"].isna().all()
 
 
-def test_the_first_of_several_columns_of_errors_counts():
+def test_first_error_of_several_error_columns_is_reported():
     row = {"item": 1, "correct": 1, "error": None, "judge_error": "429", "error_message": ""}
 
     assert read([row])["error"].tolist() == ["scorer failed: 429"]
 
 
-def test_scores_of_minus_one_are_reported_and_empty_cells_are_the_remedy():
+def test_scores_of_minus_one_are_reported_and_empty_cells_remove_the_note():
     scores = {"a": [7, 9, 8, 6], "b": [-1, 9, -1, 6]}
     rows = [
         {"item": n, "model": name, "score": score}

@@ -1,4 +1,4 @@
-"""The one reader: result files of 16 tools that hold one planted truth, and what goes wrong."""
+"""Result files of 16 tools with the same known pairs of scores, and errors for invalid files."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.tables import COLUMNS
 
-PLANTED = (3, 2, 0, 1)
+COUNTS = (3, 2, 0, 1)
 
 
 def both(pattern):
@@ -36,31 +36,31 @@ def written(folder, **files):
 
 
 LAYOUTS = {
-    "inspect .eval": (both("inspect_ai/1-epoch/{}.eval"), "graded", PLANTED),
-    "inspect .json": (both("inspect_ai/1-epoch/{}.json"), "graded", PLANTED),
-    "inspect, an object": (both("inspect_ai/1-epoch/{}.json"), "parts.exact", PLANTED),
-    "inspect, both writings": (["inspect_ai/1-epoch"], "graded", PLANTED),
-    "lm-eval choices": (both("lm_eval/0.4.13/{}/samples_forms_mc*"), "acc", PLANTED),
-    "lm-eval first": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,first", PLANTED),
-    "lm-eval strict": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,strict", PLANTED),
-    "lm-eval, folders of tasks": (both("lm_eval/0.4.13/{}"), "acc_norm", PLANTED),
-    "lm-eval, two ranks": (both("lm_eval/two-ranks-two-filters/{}/*"), "exact_match,none", PLANTED),
-    "lm-eval 0.4.0": (both("lm_eval/0.4.0-0.4.2/*{}*"), "exact_match", PLANTED),
-    "lm-eval 0.3": (both("lm_eval/0.3/{}/*"), "em", PLANTED),
-    "lmms-eval": (both("lmms_eval/{}/*"), "forms_score", PLANTED),
-    "lighteval 0.13": (both("lighteval/0.13/{}/*"), "em", PLANTED),
-    "lighteval 0.6": (both("lighteval/0.6/{}/*"), "em", PLANTED),
+    "inspect .eval": (both("inspect_ai/1-epoch/{}.eval"), "graded", COUNTS),
+    "inspect .json": (both("inspect_ai/1-epoch/{}.json"), "graded", COUNTS),
+    "inspect, an object": (both("inspect_ai/1-epoch/{}.json"), "parts.exact", COUNTS),
+    "inspect, both writings": (["inspect_ai/1-epoch"], "graded", COUNTS),
+    "lm-eval choices": (both("lm_eval/0.4.13/{}/samples_forms_mc*"), "acc", COUNTS),
+    "lm-eval first": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,first", COUNTS),
+    "lm-eval strict": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,strict", COUNTS),
+    "lm-eval, folders of tasks": (both("lm_eval/0.4.13/{}"), "acc_norm", COUNTS),
+    "lm-eval, two ranks": (both("lm_eval/two-ranks-two-filters/{}/*"), "exact_match,none", COUNTS),
+    "lm-eval 0.4.0": (both("lm_eval/0.4.0-0.4.2/*{}*"), "exact_match", COUNTS),
+    "lm-eval 0.3": (both("lm_eval/0.3/{}/*"), "em", COUNTS),
+    "lmms-eval": (both("lmms_eval/{}/*"), "forms_score", COUNTS),
+    "lighteval 0.13": (both("lighteval/0.13/{}/*"), "em", COUNTS),
+    "lighteval 0.6": (both("lighteval/0.6/{}/*"), "em", COUNTS),
     "HELM, both forms": (both("helm/{}"), "exact_match", (5, 2, 0, 2)),
-    "OpenCompass": (both("opencompass/results/{}/*"), "correct", PLANTED),
+    "OpenCompass": (both("opencompass/results/{}/*"), "correct", COUNTS),
     "OpenCompass, replicas": (both("opencompass/results-2-replicas/{}/*"), "correct", (6, 4, 0, 2)),
     "promptfoo, one error": (["promptfoo/results.json"], "success", (3, 2, 0, 0)),
-    "OpenAI evals": (both("openai_evals/{}.jsonl"), "correct", PLANTED),
-    "simple-evals": (both("simple_evals/*{}*"), "score", PLANTED),
-    "deepeval": (both("deepeval/{}/*"), "Exact Match", PLANTED),
-    "deepeval, all metrics": (both("deepeval/{}"), "success", PLANTED),
-    "Every Eval Ever": (both("eee/{}*"), "exact_match", PLANTED),
+    "OpenAI evals": (both("openai_evals/{}.jsonl"), "correct", COUNTS),
+    "simple-evals": (both("simple_evals/*{}*"), "score", COUNTS),
+    "deepeval": (both("deepeval/{}/*"), "Exact Match", COUNTS),
+    "deepeval, all metrics": (both("deepeval/{}"), "success", COUNTS),
+    "Every Eval Ever": (both("eee/{}*"), "exact_match", COUNTS),
     "VLMEvalKit, judged": (both("vlmevalkit/{}"), "hit", (2, 2, 0, 2)),
-    "NeMo Evaluator": (both("nemo_evaluator/{}/*"), "reward", PLANTED),
+    "NeMo Evaluator": (both("nemo_evaluator/{}/*"), "reward", COUNTS),
 }
 
 
@@ -78,7 +78,7 @@ def read(data_files):
 
 
 def paired(frame):
-    """Both right, the first model alone, the second alone, neither."""
+    """Counts of items that both models, only the first, only the second or neither got correct."""
     wide = frame.pivot(index=["task", "item", "form", "repeat"], columns="model", values="score")
     first, second = (wide[name] for name in sorted(wide))
     pairs = ((1, 1), (1, 0), (0, 1), (0, 0))
@@ -105,7 +105,7 @@ ANSWERS = ("Paris", "Lima", "Nairobi", "Austen", "Joyce", "Goethe")
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_the_planted_truth_is_read_with_no_option_but_the_files(read, name):
+def test_known_scores_are_read_from_each_tool_without_options(read, name):
     patterns, metric, table = LAYOUTS[name]
 
     results = read(patterns)
@@ -131,7 +131,7 @@ def test_the_planted_truth_is_read_with_no_option_but_the_files(read, name):
 
 
 @pytest.mark.parametrize("pattern", ["opencompass/predictions/{}/*", "vlmevalkit/{}/*Forms.tsv"])
-def test_answers_without_scores_are_read_and_said(read, pattern):
+def test_answers_without_scores_are_read_and_reported(read, pattern):
     results = read(both(pattern))
 
     assert set(results.frame["metric"]) == {""}
@@ -139,14 +139,14 @@ def test_answers_without_scores_are_read_and_said(read, pattern):
     assert ": answers without scores; score them with a rule or an LLM judge" in results.notes[0]
     first = results.frame[results.frame["form"] == ""]
     right = [p in r for p, r in zip(first["prediction"], first["references"], strict=True)]
-    assert paired(first.assign(score=np.array(right, dtype=float))) == PLANTED
+    assert paired(first.assign(score=np.array(right, dtype=float))) == COUNTS
     # Rotations of options are forms of one item.
     forms = {"", "rotation 1"} if "vlm" in pattern else {""}
     assert set(results.frame["form"]) == forms
     assert results.frame["item"].nunique() == 6
 
 
-def test_epochs_are_repeats_and_errors_are_apart_from_wrong(read):
+def test_epochs_are_repeats_and_errors_are_missing_scores(read):
     results = read(["inspect_ai/2-epoch/beta.eval"])
     alpha = read(["inspect_ai/2-epoch/alpha.eval"]).frame
 
@@ -161,7 +161,7 @@ def test_epochs_are_repeats_and_errors_are_apart_from_wrong(read):
     assert second["score"].loc[["q0", "q2", "q3"]].tolist() == [1.0, 0.5, 0.0]
 
 
-EXCLUDED_ENDING = r"1 file was excluded: .*has no metric 'acc'; name one of exact_match,first"
+EXCLUSION_NOTE = r"1 file was excluded: .*has no metric 'acc'; name one of exact_match,first"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ EXCLUDED_ENDING = r"1 file was excluded: .*has no metric 'acc'; name one of exac
         ("*gen*", {"metrics": ["exact_match"]}, "exact_match,first exact_match,strict", ""),
         ("*gen*", {"metrics": ["exact_match,strict"]}, "exact_match,strict", ""),
         ("*gen*", {"filter": "strict"}, "exact_match", ""),
-        ("*", {"metrics": ["acc"]}, "acc", EXCLUDED_ENDING),
+        ("*", {"metrics": ["acc"]}, "acc", EXCLUSION_NOTE),
     ],
 )
 def test_metrics_are_chosen_by_name_and_filter(read, files, columns, metrics, note):
@@ -204,12 +204,12 @@ OLD = "lm_eval/0.4.0-0.4.2/*"
         ),
     ],
 )
-def test_what_no_file_has_is_refused_with_what_there_is(read, pattern, columns, message):
+def test_missing_metrics_filters_and_labels_raise_with_the_choices(read, pattern, columns, message):
     with pytest.raises(DataError, match=message):
         read([pattern], **columns)
 
 
-def test_a_file_of_helm_by_others_is_read_without_its_counts_and_costs(data_files):
+def test_published_helm_file_is_read_without_its_counts_and_costs(data_files):
     """Of 27 statistics, 19 are counts, costs, flags and sums of log-probabilities."""
     folder = data_files / "forms" / "helm" / "real-mmlu-philosophy-gpt2"
     results = read_results(folder)
@@ -226,7 +226,7 @@ def test_a_file_of_helm_by_others_is_read_without_its_counts_and_costs(data_file
     assert results.frame["score"].tolist() == [own[key] for key in keys]
 
 
-def test_folders_of_helm_name_scenario_and_model(data_files, tmp_path):
+def test_folder_name_of_helm_gives_scenario_and_model(data_files, tmp_path):
     name = "mmlu:subject=philosophy,model=openai_gpt2"
     shutil.copytree(data_files / "forms" / "helm" / "alpha", tmp_path / name)
     frame = read_results(tmp_path / name).frame
@@ -234,7 +234,7 @@ def test_folders_of_helm_name_scenario_and_model(data_files, tmp_path):
     assert (*frame["task"].unique(), *frame["model"].unique()) == tuple(name.split(",model="))
 
 
-def test_large_sets_of_opencompass_are_put_together(tmp_path):
+def test_parts_of_large_opencompass_sets_are_concatenated(tmp_path):
     for number, answers in enumerate((["Lima", "Paris"], ["Rome"])):
         rows = {str(n): {"prediction": text, "gold": text} for n, text in enumerate(answers)}
         (tmp_path / f"caps_{number}.json").write_text(json.dumps(rows))
@@ -245,7 +245,7 @@ def test_large_sets_of_opencompass_are_put_together(tmp_path):
     assert set(frame["task"]) == {"caps"}
 
 
-def test_lines_that_stand_twice_count_once(data_files):
+def test_duplicate_lines_count_once(data_files):
     results = read_results(data_files / "forms" / "traps" / "lm_eval_beta_every_line_twice.jsonl")
     one = {"item": "q1", "model": "a", "score": 1}
 
@@ -286,7 +286,7 @@ def test_a_null_score_is_missing(data_files):
         (ColumnNotFoundError, b"id;score\n1;1\n", "separated by ';': write them with commas"),
     ],
 )
-def test_bad_files_are_named_with_what_to_do(tmp_path, error, content, message):
+def test_invalid_files_raise_an_error_with_a_remedy(tmp_path, error, content, message):
     path = tmp_path / ("p.csv" if content.startswith(b"id") else "p.jsonl")
     path.write_bytes(content)
 
@@ -298,14 +298,14 @@ def test_bad_files_are_named_with_what_to_do(tmp_path, error, content, message):
     ("name", "text"),
     [("p.csv", "item,correct\nq1,1\n"), ("p.jsonl", '{"item": "q1", "correct": 1}')],
 )
-def test_a_byte_order_mark_is_passed_over(tmp_path, name, text):
+def test_byte_order_mark_is_ignored(tmp_path, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8-sig")
 
     assert read_results(tmp_path / name).frame["item"].tolist() == ["q1"]
 
 
 @pytest.mark.parametrize("name", ["perplexity", "random_chance", "acc_random"])
-def test_what_is_no_score_by_its_name_is_left_out(name):
+def test_metrics_whose_names_are_not_scores_are_excluded(name):
     sample = {"doc_id": 0, "doc": {}, "resps": [["a"]], "filtered_resps": ["a"], "acc": 1.0}
 
     results = read_results([sample | {name: -3.5}])
@@ -315,14 +315,14 @@ def test_what_is_no_score_by_its_name_is_left_out(name):
 
 
 @pytest.mark.parametrize("row", [{"final_report": {"accuracy": 0.5}}, {"spec": {"eval_name": "e"}}])
-def test_a_log_of_openai_evals_without_samples_is_no_summary_of_tasks(tmp_path, row):
+def test_openai_evals_log_without_samples_is_rejected(tmp_path, row):
     (tmp_path / "log.jsonl").write_text(json.dumps(row | {"run_id": "r"}))
 
     with pytest.raises(DataError, match="contains no samples; its run may have been interrupted"):
         read_results(tmp_path / "log.jsonl")
 
 
-def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats():
+def test_every_eval_ever_epochs_with_a_common_mean_are_not_repeats():
     """The converter of inspect_ai gives every epoch the score of their mean."""
     row = {"evaluation_id": "e", "evaluation_name": "t", "sample_id": "q1", "model_id": "m"}
 
@@ -348,7 +348,7 @@ def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats():
         ("20261122_100000_samples_forms.jsonl", "20261122_100000_results.json"),
     ],
 )
-def test_directions_are_those_of_the_results_beside_samples(samples, results, tmp_path):
+def test_metric_directions_are_read_from_the_results_file(samples, results, tmp_path):
     """The names are those of lm-eval 0.4.13 and of lmms-eval 0.7.3; a group may have null."""
     table = [{"item": n, "gap": 0.5, "score": n % 2} for n in range(4)]
     (tmp_path / samples).write_text("\n".join(map(json.dumps, table)))
@@ -360,14 +360,14 @@ def test_directions_are_those_of_the_results_beside_samples(samples, results, tm
     assert read_results([tmp_path / samples]).higher_is_better == {}
 
 
-def test_several_tools_in_one_call_are_one_frame_and_said(read):
+def test_several_tools_in_one_call_give_one_frame_and_a_note(read):
     results = read(["inspect_ai/1-epoch/alpha.eval", "lm_eval/0.4.13/beta/*mc*"])
 
     assert set(results.tool.values()) == {"inspect_ai", "lm-evaluation-harness"}
     assert "the files contain the questions in different ways" in results.notes[-1]
 
 
-def test_a_folder_with_other_files_says_what_it_left_out(data_files, tmp_path):
+def test_excluded_files_of_a_folder_are_reported(data_files, tmp_path):
     shutil.copy(data_files / "forms" / "eee" / "alpha_samples.jsonl", tmp_path)
     (tmp_path / "results.json").write_text(json.dumps({"results": {"acc": 0.5}}))
 
@@ -378,7 +378,7 @@ def test_a_folder_with_other_files_says_what_it_left_out(data_files, tmp_path):
     assert "contains results of lm-evaluation-harness or a similar tool" in results.notes[-1]
 
 
-def test_a_folder_without_results_is_refused(tmp_path):
+def test_folder_without_results_and_missing_file_raise_an_error(tmp_path):
     (tmp_path / "readme.txt").write_text("x")
 
     with pytest.raises(
@@ -389,7 +389,7 @@ def test_a_folder_without_results_is_refused(tmp_path):
         read_results(tmp_path / "none.csv")
 
 
-def test_two_files_of_one_model_are_told_apart_by_their_paths(tmp_path):
+def test_two_files_of_one_model_are_named_by_their_paths(tmp_path):
     row = {"item": "q1", "model": "m", "correct": 1}
     results = read_results(written(tmp_path, before=[row], after=[row | {"correct": 0}]))
 
@@ -397,7 +397,7 @@ def test_two_files_of_one_model_are_told_apart_by_their_paths(tmp_path):
     assert "they are named m (before), m (after)" in results.notes[0]
 
 
-def test_labels_and_named_columns_go_before_those_of_a_tool(read):
+def test_given_labels_and_columns_have_precedence_over_those_of_a_tool(read):
     labelled = read(both("lm_eval/0.4.0-0.4.2/*{}*"), names=["old", "new"]).frame
     frame = read(["lm_eval/0.4.13/alpha/*mc*"], item=["id"], form="topic", cluster=["topic"]).frame
 
@@ -406,7 +406,7 @@ def test_labels_and_named_columns_go_before_those_of_a_tool(read):
     assert set(frame["form"]) == {"cap", "aut"}
 
 
-def test_metrics_of_open_unlearning_are_put_beside_each_other_by_question():
+def test_metrics_of_open_unlearning_are_joined_by_question():
     rouge = {"rougeL_recall": 0.5, "input": "Who?", "ground_truth": "I", "generation": "me"}
     content = {
         "forget_Q_A_ROUGE": {"agg_value": 0.5, "value_by_index": {"1": rouge, "0": rouge}},
@@ -431,7 +431,7 @@ def test_metrics_of_open_unlearning_are_put_beside_each_other_by_question():
     assert frame["prediction"].iloc[0] == "me"
 
 
-def test_metrics_and_samples_that_failed_have_no_score_and_say_why():
+def test_failed_metrics_and_samples_have_no_score_and_an_error():
     metrics = [{"name": "em", "score": 1.0}, {"name": "judge", "score": None, "error": "no key"}]
     case = {"input": "Who?", "actualOutput": "I", "success": False, "metricsData": metrics}
     judged = read_results([{"testFile": "t.py", "testCases": [case]}]).frame.set_index("metric")
@@ -452,7 +452,7 @@ def test_metrics_and_samples_that_failed_have_no_score_and_say_why():
     assert frame["score"].isna().all()
 
 
-def test_a_file_without_references_is_not_held_against_one_that_has_them(tmp_path):
+def test_file_without_references_is_comparable_with_one_that_has_them(tmp_path):
     row = {"item": "1", "question": "Who?", "correct": 1}
     results = read_results(written(tmp_path, a=[row], b=[row | {"target": "I"}]))
 
@@ -460,7 +460,7 @@ def test_a_file_without_references_is_not_held_against_one_that_has_them(tmp_pat
     assert "a table: question, a table: question and references" in results.notes[0]
 
 
-def test_documents_that_differ_in_other_fields_alone_are_told_so(tmp_path):
+def test_documents_that_differ_only_in_other_fields_raise_an_error(tmp_path):
     sample = {"doc_id": 0, "resps": [["a"]], "filtered_resps": ["a"], "target": "a", "em": 1.0}
     docs = [{"question": "Which?", "options": ["x", last]} for last in "yz"]
 
@@ -470,7 +470,7 @@ def test_documents_that_differ_in_other_fields_alone_are_told_so(tmp_path):
         )
 
 
-def test_a_frame_of_a_tool_is_read_as_its_file(data_files):
+def test_frame_of_a_tool_gives_the_same_rows_as_its_file(data_files):
     file = data_files / "forms" / "nemo_evaluator" / "alpha" / "results.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()]
 
@@ -491,7 +491,7 @@ def test_rows_are_numbered_by_item_and_by_item_and_form():
         assert found.max() + 1 == 2 ** len(by)
 
 
-def test_columns_of_few_values_are_categories_over_all_files(tmp_path):
+def test_columns_with_few_values_are_categorical_over_all_files(tmp_path):
     rows = [{"topic": topic, "id": n, "score": 1} for n, topic in enumerate("ppq")]
     tasks = {name: [row | {"task": task} for row in rows] for name, task in ("at", "bu")}
     results = read_results(written(tmp_path, **tasks))
@@ -502,7 +502,7 @@ def test_columns_of_few_values_are_categories_over_all_files(tmp_path):
     assert results.clusters == ("topic",)
 
 
-def test_what_one_file_alone_says_is_empty_in_the_others(tmp_path):
+def test_fields_of_only_one_file_are_empty_for_the_others(tmp_path):
     (tmp_path / "a.csv").write_text("id,epoch,prediction,score\n1,1,Lima,1\n1,2,Oslo,0\n")
     (tmp_path / "b.csv").write_text("id,score\n1,1\n")
     frame = read_results([tmp_path / "a.csv", tmp_path / "b.csv"]).frame
@@ -512,7 +512,7 @@ def test_what_one_file_alone_says_is_empty_in_the_others(tmp_path):
     assert frame["references"].tolist() == [(), (), ()]
 
 
-def test_messages_call_items_and_columns_as_the_file_does(tmp_path):
+def test_messages_use_the_column_names_of_the_file(tmp_path):
     def rows(questions, second=2):
         cells = zip((1, second), questions, (0, 1), strict=True)
         return [{"nr": nr, "question": text, "score": score} for nr, text, score in cells]
@@ -533,16 +533,16 @@ def test_messages_call_items_and_columns_as_the_file_does(tmp_path):
             read_results(files, ResultColumns(item=["nr"], **columns))
 
 
-@pytest.mark.parametrize(("scores", "is_said"), [([0, 75], True), ([0.5, 1], False)])
-def test_scores_on_two_scales_are_said(tmp_path, scores, is_said):
+@pytest.mark.parametrize(("scores", "is_reported"), [([0, 75], True), ([0.5, 1], False)])
+def test_scores_on_two_scales_are_reported(tmp_path, scores, is_reported):
     a, b = ([{"id": n, "score": s} for n, s in enumerate(of)] for of in ([0, 1], scores))
     notes = read_results(written(tmp_path, a=a, b=b)).notes
 
     said = "scores (score) of a lie in 0 to 1, those of b in 0 to 75; if these are two scales"
-    assert [said in note for note in notes] == [True] * is_said
+    assert [said in note for note in notes] == [True] * is_reported
 
 
-def test_questions_and_references_of_several_files_are_held_once(tmp_path):
+def test_equal_questions_and_references_of_several_files_share_one_object(tmp_path):
     row = {"item": "q1", "question": "Which city?", "answers": ["Lima", "Limas"], "score": 1}
     frame = read_results(written(tmp_path, a=[row], b=[row])).frame
 
@@ -551,7 +551,7 @@ def test_questions_and_references_of_several_files_are_held_once(tmp_path):
         assert first is second
 
 
-def test_without_answers_scores_and_checks_are_the_same(tmp_path):
+def test_scores_and_checks_are_the_same_without_answers(tmp_path):
     rows = [{"item": i, "prediction": f"p{i}", "score": i % 2} for i in range(4)]
     other = {**rows[0], "prediction": "another"}
     files = {"whole": rows, "again": [*rows, rows[0]], "broken": [*rows, other]}

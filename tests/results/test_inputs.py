@@ -1,4 +1,4 @@
-"""What is given to the reader, and what its files are called."""
+"""Sources of the reader, and the labels of its files."""
 
 from pathlib import Path
 
@@ -20,20 +20,20 @@ PATHS = st.lists(
 
 
 @hypothesis.given(PATHS)
-def test_names_of_files_tell_them_apart(paths):
+def test_path_labels_are_distinct(paths):
     labels = path_labels(paths)
 
     assert list(labels) == paths
     assert len(set(labels.values())) == len(paths)
 
 
-def test_files_that_folders_do_not_tell_apart_are_told_by_both():
+def test_path_labels_contain_folder_and_name_if_both_are_needed():
     paths = [Path(folder, f"{name}.csv") for folder in ("x", "y") for name in ("a", "b")]
 
     assert list(path_labels(paths).values()) == ["x/a", "x/b", "y/a", "y/b"]
 
 
-def test_texts_beside_scores_are_no_files_of_their_own(data_files):
+def test_companion_files_of_scores_are_not_listed(data_files):
     helm, vlm = data_files / "forms" / "helm" / "alpha", data_files / "forms" / "vlmevalkit"
 
     assert [file.name for file in files_of(helm)] == ["per_instance_stats.json"]
@@ -51,6 +51,6 @@ TWICE = [Path("a/x"), Path("a/x"), Path("a/y")]
         (lambda: path_labels(TWICE), DataError, "^a/x is given twice; give it once$"),
     ],
 )
-def test_what_is_no_source_is_refused(call, error, message):
+def test_invalid_and_repeated_sources_are_rejected(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -1,4 +1,4 @@
-"""Logs that inspect_ai writes here: errors, retries, edits, epochs and grades."""
+"""Logs that inspect_ai writes in these tests: errors, retries, edits, epochs and grades."""
 
 import gc
 from pathlib import Path
@@ -30,15 +30,15 @@ BY = ProvenanceData(author="a", reason="leaked")
 
 
 class CountingAPI(ModelAPI):
-    """Answers item i correctly the first i % 5 times that it is asked."""
+    """Answers item i correctly in its first i % 5 requests."""
 
-    asked: ClassVar[dict[int, int]] = {}
+    n_requests: ClassVar[dict[int, int]] = {}
     can_crash: ClassVar[bool] = False
 
     async def generate(self, input, tools, tool_choice, config):
         number = int(input[-1].text.split()[-1])
-        n_before = self.asked.get(number, 0)
-        self.asked[number] = n_before + 1
+        n_before = self.n_requests.get(number, 0)
+        self.n_requests[number] = n_before + 1
         return ModelOutput.from_content("c", f"town {number if n_before < number % 5 else 99}")
 
     async def count_tokens(self, input, config=None):
@@ -105,8 +105,8 @@ SCORERS = {one.__name__: one for one in (match, words, letters, fragile)}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _left_open():
-    """Collect what the tool leaves open here, where its warnings are ignored, and not later."""
+def _close_files():
+    """Collect files that the tool leaves open, while its warnings are ignored."""
     yield
     gc.collect()
 
@@ -116,7 +116,7 @@ def evaluate(tmp_path):
     """Run the task; each run has its own folder."""
 
     def evaluate(name, scorers, *, crashes=False, **options):
-        CountingAPI.asked, CountingAPI.can_crash = {}, crashes
+        CountingAPI.n_requests, CountingAPI.can_crash = {}, crashes
         how = {"display": "none", "max_samples": 1, "log_dir": str(tmp_path / name)} | options
         args = {"scorers": [one.__name__ for one in scorers]}
         (log,) = inspect_ai.eval(towns(**args), model="counting/model", **how)
@@ -141,14 +141,14 @@ def means(sources, **settings):
 
 
 def logged(log):
-    """The value that the log has by each scorer and reducer."""
+    """The value of each scorer and reducer in the log."""
     return {
         (one.name, one.reducer): next(iter(one.metrics.values())).value
         for one in log.results.scores
     }
 
 
-def test_epochs_are_reduced_as_the_log_reduces_them(evaluate):
+def test_epochs_are_reduced_by_the_reducer_of_the_log(evaluate):
     reducers = ["max", "median", "mode", "at_least_2", "pass_at_2", "pass_k_2", "mean"]
     log = evaluate("epochs", [match], epochs=inspect_ai.Epochs(4, reducers))
     expected = logged(log)
@@ -167,7 +167,7 @@ def test_epochs_are_reduced_as_the_log_reduces_them(evaluate):
         assert compared.noise["flip_rate"].tolist() == [pytest.approx(17 / 48)]
 
 
-def test_reducers_that_are_not_used_are_reported(evaluate):
+def test_unused_reducers_are_reported(evaluate):
     log = evaluate("two", [match], epochs=inspect_ai.Epochs(4, ["mean", "max"]))
 
     found, compared = means({"m": log})
@@ -195,7 +195,7 @@ def test_rules_score_every_epoch(evaluate):
         (None, "mean of the epochs"),
     ],
 )
-def test_epochs_that_are_reduced_in_two_ways_are_not_compared(evaluate, other, named):
+def test_logs_with_different_reducers_are_not_compared(evaluate, other, named):
     logs = {
         "a": evaluate("a", [match], epochs=inspect_ai.Epochs(4, "max")),
         "b": evaluate("b", [match], epochs=other),
@@ -222,7 +222,7 @@ def test_samples_with_error_and_score_keep_the_score(evaluate):
         )
 
 
-def test_scorers_that_ran_before_another_failed_count(evaluate):
+def test_scores_before_a_failed_scorer_count(evaluate):
     log = evaluate("fragile", [match, fragile], fail_on_error=False)
 
     found, _ = means({"m": log})
@@ -258,7 +258,7 @@ def test_edited_scores_count(evaluate):
     assert means({"m": log})[0]["match", "m"] == logged(log)["match", None] == 0.875
 
 
-def test_a_retry_replaces_the_log_that_it_completes(evaluate, tmp_path):
+def test_retry_replaces_the_log_that_it_completes(evaluate, tmp_path):
     stopped = evaluate("retried", [match], crashes=True)
     CountingAPI.can_crash = False
     (retry,) = inspect_ai.eval_retry(stopped, display="none", log_dir=str(tmp_path / "retried"))
@@ -271,7 +271,7 @@ def test_a_retry_replaces_the_log_that_it_completes(evaluate, tmp_path):
     named = f"{location(stopped)}: {location(retry)} is a later attempt of the same task"
     assert compared.notes[0] == f"{named} and replaces it"
 
-    # Names of the user's own make models of both.
+    # With user-defined names, both are models.
     both = {"stopped": location(stopped), "retry": location(retry)}
     results = read_results(both)
     assert results.frame["model"].unique().tolist() == ["stopped", "retry"]
@@ -289,17 +289,17 @@ def test_logs_of_two_runs_are_two_models_even_if_all_answers_are_equal(evaluate,
     assert len(means([location(one), location(one).with_suffix(".json")])[0]) == 1
 
 
-def test_grades_in_words_are_numbers_and_letters_are_not(evaluate):
+def test_grades_in_words_are_read_as_numbers_and_letter_grades_are_not(evaluate):
     log = evaluate("grades", [words, letters])
 
     found, compared = means({"m": log})
 
     assert found == {("words", "m"): 3 / 8}
-    graded, left = (note.partition(": ")[2] for note in compared.notes)
+    graded, rejected = (note.partition(": ")[2] for note in compared.notes)
     assert graded == (
         "metric 'words' contains grades, read as CORRECT 1, INCORRECT 0, NOT_ATTEMPTED 0"
     )
-    assert left.startswith("metric 'letters' contains the letter grade 'A', for which the file")
+    assert rejected.startswith("metric 'letters' contains the letter grade 'A', for which the file")
 
     # The reason is given also if nothing can be compared, and its remedy works.
     log = evaluate("letters", [letters])

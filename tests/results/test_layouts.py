@@ -20,7 +20,7 @@ from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.rows import ROLES
 from surface_consistency.results.samples import reject_mixed_tasks
 
-ASKED = "What is the capital of Peru?"
+QUERY = "What is the capital of Peru?"
 
 
 def rows_of(path):
@@ -37,7 +37,7 @@ SAMPLE = {
     "epoch": 1,
     "input": [
         {"role": "system", "content": "Be short."},
-        {"role": "user", "content": [{"type": "text", "text": ASKED}]},
+        {"role": "user", "content": [{"type": "text", "text": QUERY}]},
     ],
     "target": "Lima",
     "output": {
@@ -74,13 +74,13 @@ def one_sample(content):
 
 INSPECT_ROW = {
     **{"topic": "cap", "graded": 0.5, "parts.exact": 1.0, "parts.length": 4, "id": "q1"},
-    **{"repeat": 0, "question": None, "prompt": ASKED, "prediction": "Lima", "target": "Lima"},
+    **{"repeat": 0, "question": None, "prompt": QUERY, "prediction": "Lima", "target": "Lima"},
     **{"task": "forms", "model": "mockllm/alpha", "error": None, "doubt": None},
 }
 
 
 @pytest.mark.parametrize("name", ["log.eval", "renamed.zip", "log.json", "compact.json"])
-def test_logs_of_inspect_ai_are_told_by_what_they_hold(tmp_path, name):
+def test_logs_of_inspect_ai_are_detected_by_their_content(tmp_path, name):
     if name.endswith("json"):
         indent = None if name == "compact.json" else 2
         path = written(tmp_path / name, {**HEADER, "samples": [SAMPLE]}, indent=indent)
@@ -94,12 +94,12 @@ def test_logs_of_inspect_ai_are_told_by_what_they_hold(tmp_path, name):
     ("change", "prompt", "prediction"),
     [
         ({"input": []}, None, "Lima"),
-        ({"input": ASKED, "output": {"choices": [], "completion": ""}}, ASKED, ""),
-        ({"error": {"message": "provider down"}, "scores": {}}, ASKED, None),
+        ({"input": QUERY, "output": {"choices": [], "completion": ""}}, QUERY, ""),
+        ({"error": {"message": "provider down"}, "scores": {}}, QUERY, None),
     ],
     ids=["empty input", "no choice", "failed"],
 )
-def test_samples_of_inspect_ai_that_lack_something(tmp_path, change, prompt, prediction):
+def test_samples_of_inspect_ai_without_some_fields_are_read(tmp_path, change, prompt, prediction):
     (row,) = rows_of(written(tmp_path / "log.json", {**HEADER, "samples": [SAMPLE | change]}))
 
     assert (row["prompt"], row["prediction"]) == (prompt, prediction)
@@ -125,12 +125,12 @@ def test_samples_of_inspect_ai_that_lack_something(tmp_path, change, prompt, pre
     ],
     ids=["unfinished", "a workbook", "no samples", "cut off", "a list", "no output"],
 )
-def test_logs_of_inspect_ai_that_are_none_are_named(tmp_path, members, error, message):
+def test_invalid_logs_of_inspect_ai_raise_an_error_with_the_path(tmp_path, members, error, message):
     with pytest.raises(error, match=message):
         rows_of(archive(tmp_path / "log.eval", members))
 
 
-def test_damaged_archives_are_named(tmp_path):
+def test_damaged_archives_raise_an_error_with_the_path(tmp_path):
     path = archive(tmp_path / "log.eval", one_sample(SAMPLE))
     whole = path.read_bytes()
     flipped = bytearray(whole)
@@ -144,8 +144,8 @@ def test_damaged_archives_are_named(tmp_path):
         rows_of(path)
 
 
-def test_a_member_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypatch):
-    """A bomb: a few hundred kilobytes that would be gigabytes of records."""
+def test_archive_member_above_the_limit_of_size_is_rejected_unread(tmp_path, monkeypatch):
+    """A zip bomb: a few hundred kilobytes that unpack to gigabytes of records."""
     text = b'{"id": "' + b"0" * (LONGEST_LINE + 1) + b'"}'
     path = archive(tmp_path / "log.eval", one_sample(text))
     assert path.stat().st_size < 200_000
@@ -165,11 +165,11 @@ def test_a_member_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypat
 
 
 def promptfoo(label, reason):
-    """A result of promptfoo; of a reason for its failure, or 0."""
-    case = {"vars": {"question": ASKED}, "metadata": {"topic": "cap"}}
+    """A result of promptfoo; `reason` is its failure reason, or 0."""
+    case = {"vars": {"question": QUERY}, "metadata": {"topic": "cap"}}
     return {
         **{"testIdx": 0, "testCase": case, "vars": case["vars"]},
-        **{"prompt": {"raw": f"Q: {ASKED}", "label": "Q"}, "response": {"output": "Lima"}},
+        **{"prompt": {"raw": f"Q: {QUERY}", "label": "Q"}, "response": {"output": "Lima"}},
         **{"provider": {"id": "openai:m", "label": label}, "namedScores": {"brevity": 0.5}},
         **{"success": reason == 0, "score": 1 - reason // 2, "failureReason": reason},
         "error": "500" if reason else None,
@@ -179,32 +179,32 @@ def promptfoo(label, reason):
 EEE = {
     **{"schema_version": "0.3.0", "evaluation_id": "e", "model_id": "our/alpha"},
     **{"evaluation_name": "forms", "sample_id": "q1", "metadata": {"topic": "cap"}},
-    "input": {"raw": ASKED, "formatted": f"Q: {ASKED}", "reference": ["Lima"]},
+    "input": {"raw": QUERY, "formatted": f"Q: {QUERY}", "reference": ["Lima"]},
     **{"output": {"raw": ["Lima"]}, "evaluation": {"score": 1.0, "is_correct": True}},
 }
 RESULTS = [promptfoo("alpha", 0), promptfoo("", 2)]
-LAID_OUT = {
+EXPECTED_ROWS = {
     "promptfoo": (
         {"evalId": "eval-x", "results": {"version": 3, "results": RESULTS}},
         [
-            {"id": 0, "question": ASKED, "model": "alpha", "success": True, "prediction": "Lima"},
-            {"id": 0, "question": ASKED, "model": "openai:m", "error": "500", "prediction": None},
+            {"id": 0, "question": QUERY, "model": "alpha", "success": True, "prediction": "Lima"},
+            {"id": 0, "question": QUERY, "model": "openai:m", "error": "500", "prediction": None},
         ],
     ),
     "Every Eval Ever": (
         [EEE, EEE | {"error": "timeout"}],
         [
-            {"id": "q1", "question": ASKED, "prediction": "Lima", "score": 1.0, "topic": "cap"},
-            {"id": "q1", "question": ASKED, "prediction": None, "model": "our/alpha"},
+            {"id": "q1", "question": QUERY, "prediction": "Lima", "score": 1.0, "topic": "cap"},
+            {"id": "q1", "question": QUERY, "prediction": None, "model": "our/alpha"},
         ],
     ),
 }
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("tool", LAID_OUT)
-def test_results_of_a_tool_are_laid_flat(tmp_path, tool, indent):
-    content, expected = LAID_OUT[tool]
+@pytest.mark.parametrize("tool", EXPECTED_ROWS)
+def test_results_of_a_tool_are_flattened_to_rows(tmp_path, tool, indent):
+    content, expected = EXPECTED_ROWS[tool]
     path = written(tmp_path / "results.json", content, indent=indent)
 
     rows = rows_of(path)
@@ -223,7 +223,7 @@ def test_results_of_a_tool_are_laid_flat(tmp_path, tool, indent):
         {"id": "q1", "prediction": "x"},
     ],
 )
-def test_a_plain_table_with_a_column_of_such_a_name_stays_one(tmp_path, row):
+def test_plain_table_with_a_column_name_of_a_tool_is_read_as_a_table(tmp_path, row):
     for indent in (None, 1):
         assert rows_of(written(tmp_path / "p.json", row, indent=indent)) == [row]
 
@@ -244,7 +244,7 @@ SEVERAL = (json.dumps({"id": "q1"}, indent=1) + "\n") * 2
     ],
     ids=["lm-eval", "lighteval", "inspect_ai", "promptfoo", "several objects"],
 )
-def test_files_without_samples_and_broken_layouts_are_refused(tmp_path, error, content, message):
+def test_files_without_samples_and_broken_layouts_are_rejected(tmp_path, error, content, message):
     path = tmp_path / ("r.jsonl" if content == SEVERAL else "r.json")
     path.write_text(content if content == SEVERAL else json.dumps(content))
 
@@ -252,7 +252,7 @@ def test_files_without_samples_and_broken_layouts_are_refused(tmp_path, error, c
         rows_of(path)
 
 
-def test_samples_of_several_tasks_are_refused_by_name(tmp_path):
+def test_samples_of_several_tasks_are_rejected_with_their_names(tmp_path):
     date = "2026-11-22T19-06-44.917256.jsonl"
     one, other = tmp_path / f"samples_redirectqa_{date}", tmp_path / f"samples_redirectqa_mc_{date}"
 
@@ -261,19 +261,19 @@ def test_samples_of_several_tasks_are_refused_by_name(tmp_path):
         reject_mixed_tasks([one, other])
 
 
-def test_layouts_are_told_by_columns_that_no_earlier_one_takes():
-    """An entry below another that asks for fewer of the same columns would never be reached."""
-    told = [set(layout.columns.split()) for layout in layouts.LAYOUTS]
+def test_no_layout_contains_all_columns_of_an_earlier_one():
+    """An entry after one that requires a subset of its columns would never be reached."""
+    sets = [set(layout.columns.split()) for layout in layouts.LAYOUTS]
 
     assert not [
-        (one, other) for n, one in enumerate(told) for other in told[n + 1 :] if one <= other
+        (one, other) for n, one in enumerate(sets) for other in sets[n + 1 :] if one <= other
     ]
     for layout in layouts.LAYOUTS:
         names = {field.partition("=")[0] for field in layout.parts.split()}
         assert names <= set(ROLES), layout.tool
 
 
-def test_the_page_of_layouts_is_the_table():
+def test_documented_layouts_are_those_of_the_code():
     page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "results.md"
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `([^`]+)` \|", page.read_text("utf-8"), re.M)
 
@@ -281,7 +281,7 @@ def test_the_page_of_layouts_is_the_table():
     assert rows == own
 
 
-def test_prompteval_is_read_from_its_files(tmp_path):
+def test_prompteval_scores_are_read_from_its_files(tmp_path):
     rng = np.random.default_rng(1)
     held = {}
     for subject, n_items in (("abstract_algebra", 12), ("formal_logic", 15)):
@@ -302,7 +302,7 @@ def test_prompteval_is_read_from_its_files(tmp_path):
         np.testing.assert_array_equal(part.loc[names, columns].to_numpy().T, right)
 
 
-def test_a_table_with_columns_called_example_is_no_prompteval(tmp_path):
+def test_table_with_example_columns_is_not_read_as_prompteval(tmp_path):
     table = pd.DataFrame({"item": ["a"], "model": ["m"], "correct": [1]})
     table.assign(example_0="x", example_1="y").to_csv(tmp_path / "own.csv", index=False)
 
@@ -315,14 +315,14 @@ def test_a_table_with_columns_called_example_is_no_prompteval(tmp_path):
 )
 def test_every_number_of_simple_evals_is_a_score(tmp_path, shown, score):
     page = f"<p>Correct Answer: Lima</p><p>Extracted Answer: Lima</p><p>Score: {shown}</p>"
-    turns = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Lima"}]
+    turns = [{"role": "user", "content": QUERY}, {"role": "assistant", "content": "Lima"}]
     path = written(tmp_path / "a_b_allresults.json", {"htmls": [page], "convos": [turns]})
 
     assert read_results(path).frame["score"].tolist() == [score]
 
 
 @pytest.mark.parametrize("shown", ["None", "nan"])
-def test_simple_evals_without_a_score_has_none_and_others_keep_theirs(tmp_path, shown):
+def test_simple_evals_sample_without_a_score_is_missing_and_others_keep_theirs(tmp_path, shown):
     pages = [f"<p>Score: {one}</p>" for one in (shown, "-1.5")]
     turns = [[{"role": "user", "content": f"Q{n}"}] for n in range(2)]
     path = written(tmp_path / "a_b_allresults.json", {"htmls": pages, "convos": turns})
@@ -330,11 +330,11 @@ def test_simple_evals_without_a_score_has_none_and_others_keep_theirs(tmp_path, 
     np.testing.assert_array_equal(read_results(path).frame["score"], [np.nan, -1.5])
 
 
-def test_metrics_of_one_name_are_numbered(tmp_path):
-    """As of two GEval metrics of deepeval that are called alike."""
+def test_metrics_with_equal_names_are_numbered(tmp_path):
+    """For example, two GEval metrics of deepeval with the same name."""
     metrics = [{"name": "Correct", "score": 1.0}, {"name": "Correct", "score": 0.0}]
     metrics.append({"name": "Brief", "score": 0.5})
-    case = {"input": ASKED, "actualOutput": "Lima", "success": False, "metricsData": metrics}
+    case = {"input": QUERY, "actualOutput": "Lima", "success": False, "metricsData": metrics}
     path = written(tmp_path / "run.json", {"testFile": None, "testCases": [case]})
     frame = read_results(path).frame
 
@@ -344,8 +344,8 @@ def test_metrics_of_one_name_are_numbered(tmp_path):
         read_results(path, ResultColumns(metrics=["Correct"]))
 
 
-def test_a_metric_of_deepeval_of_which_low_scores_succeed_is_lower_better():
-    """As its metrics decide: score <= threshold for Bias and the like, score >= threshold else."""
+def test_deepeval_metric_whose_low_scores_succeed_is_lower_better():
+    """Success is score <= threshold for Bias and similar metrics, otherwise score >= threshold."""
     rows = {"gentle": (0.1, 0.8), "rude": (0.9, 0.7)}
     runs = {
         model: [{"testFile": None, "testCases": [

@@ -38,7 +38,7 @@ def written(tmp_path):
         ([A, B.to_dict("records")], NAMES),
     ],
 )
-def test_several_tables_are_a_model_each(sources, columns):
+def test_each_of_several_tables_is_a_model(sources, columns):
     frame = read_results(sources, columns).frame
 
     assert frame["model"].tolist() == ["a"] * 3 + ["b"] * 3
@@ -92,12 +92,12 @@ def test_files_and_tables_may_be_mixed(written):
         (datasets.DatasetDict(a=dataset(A)), None, DataError, "several splits, a: give one"),
     ],
 )
-def test_tables_that_can_be_read_in_two_ways_are_refused(sources, columns, error, message):
+def test_ambiguous_or_invalid_tables_are_rejected(sources, columns, error, message):
     with pytest.raises(error, match=message):
         read_results(sources, columns)
 
 
-def test_logs_and_samples_df_of_inspect_ai_are_read_as_their_files_are(data_files):
+def test_logs_and_samples_df_of_inspect_ai_give_the_same_rows_as_files(data_files):
     inspect_log = pytest.importorskip("inspect_ai.log")
     analysis = pytest.importorskip("inspect_ai.analysis")
     files = [data_files / "forms/inspect_ai/2-epoch" / f"{one}.eval" for one in ("alpha", "beta")]

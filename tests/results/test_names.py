@@ -47,7 +47,7 @@ COSTS = (
 @pytest.mark.parametrize(
     ("names", "expected"), [(LOWER, "lower"), (HIGHER, "higher"), (COSTS, "cost")]
 )
-def test_the_last_known_word_of_a_metric_gives_its_direction(names, expected):
+def test_last_known_word_of_a_metric_gives_its_direction(names, expected):
     """Metrics of lm-eval, deepeval, ragas and scikit-learn, and names that only contain them."""
     assert {name: direction(name) for name in names} == dict.fromkeys(names, expected)
 
@@ -63,5 +63,5 @@ def test_the_last_known_word_of_a_metric_gives_its_direction(names, expected):
         (("context_length", "has_image", "groupings", "document_type", "id"), (False, False)),
     ],
 )
-def test_only_names_of_shared_contexts_are_contexts(columns, expected):
+def test_names_of_shared_contexts_and_of_labels_are_distinguished(columns, expected):
     assert {(is_context(name), is_label(name)) for name in columns} == {expected}

@@ -22,7 +22,7 @@ def read(folder, content):
     return read_results(path).frame
 
 
-HOLDING = {
+OBJECTS = {
     **{f"pandas, {one}": FRAME.to_json(orient=one) for one in ("columns", "index", "split")},
     **{f"pandas, {one}": FRAME.to_json(orient=one) for one in ("records", "table")},
     **{f"index, {one}": BY_ID.to_json(orient=one) for one in ("columns", "index", "split")},
@@ -58,7 +58,7 @@ HOLDING = {
 }
 
 
-@pytest.mark.parametrize("content", HOLDING.values(), ids=HOLDING)
+@pytest.mark.parametrize("content", OBJECTS.values(), ids=OBJECTS)
 def test_rows_are_read_from_an_object(tmp_path, content):
     frame = read(tmp_path, content).sort_values("item")
 
@@ -87,7 +87,7 @@ def test_rows_under_equal_labels_are_all_read(tmp_path):
         {"id": "q1", "correct": 1, "metadata": {"correct": 0}},
     ],
 )
-def test_an_object_that_is_a_row_is_read_as_one(tmp_path, row):
+def test_object_that_is_a_row_is_read_as_one_row(tmp_path, row):
     assert read(tmp_path, [row])["score"].tolist() == [1.0]
 
 
@@ -204,7 +204,7 @@ def test_an_empty_patch_of_swe_bench_is_incorrect_and_an_error_has_no_score(tmp_
     }
 
 
-def test_empty_patches_are_counted_and_missing_instances_give_the_rate_of_the_leaderboard():
+def test_empty_patches_and_missing_instances_give_the_rate_of_the_leaderboard():
     """The leaderboard divides the number of resolved instances by that of all: 10 of 20."""
     reports = {
         name: [
@@ -225,8 +225,8 @@ def test_empty_patches_are_counted_and_missing_instances_give_the_rate_of_the_le
 def test_a_solution_passes_the_plus_tests_of_evalplus_with_the_base_ones(tmp_path):
     """As in evalplus.evaluate: base_status == plus_status == PASS."""
     statuses = [("pass", "pass"), ("fail", "pass"), ("pass", "timeout")]
-    told = [{"base_status": base, "plus_status": plus} for base, plus in statuses]
-    frame = read(tmp_path, {"eval": {"HumanEval/0": told}})
+    samples = [{"base_status": base, "plus_status": plus} for base, plus in statuses]
+    frame = read(tmp_path, {"eval": {"HumanEval/0": samples}})
 
     cells = frame.pivot(index="repeat", columns="metric", values="score")
     assert cells[["base", "plus"]].to_numpy().tolist() == [[1, 1], [0, 0], [1, 0]]

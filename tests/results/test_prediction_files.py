@@ -17,7 +17,7 @@ ROWS = [
     {"id": "q2", "prediction": "NA"},
     {"id": "q3", "prediction": None},
 ]
-ASKED = QuestionIndex(ids=["q1", "q2", "q3"], questions=["Capital?", "Symbol?", "Nobody?"])
+INDEX = QuestionIndex(ids=["q1", "q2", "q3"], questions=["Capital?", "Symbol?", "Nobody?"])
 
 
 def chat(text, **more):
@@ -50,12 +50,12 @@ def test_results_of_batches_are_matched_by_their_custom_id(tmp_path, kind):
         )
     ]
 
-    found = read_predictions(written(tmp_path / "batch.jsonl", rows)).match(ASKED)
+    found = read_predictions(written(tmp_path / "batch.jsonl", rows)).match(INDEX)
 
     assert found == ["London", None, None]
 
 
-BROKEN_OFF = {
+INCOMPLETE = {
     "abort": {"choices": [{"text": "London", "finish_reason": "abort"}]},
     "upstream idle": {"choices": [{"text": "Lon", "error": {"message": "upstream idle"}}]},
     "SAFETY": {"choices": [{"message": {"content": "Lon"}, "finish_reason": "SAFETY"}]},
@@ -64,7 +64,7 @@ BROKEN_OFF = {
     "cancelled": {"status": "cancelled"} | BODIES["responses"],
     "server_error": {"error": {"message": "server_error"}},
 }
-WHOLE = [
+COMPLETE = [
     {"choices": [{"message": {"content": "London"}, "finish_reason": "STOP"}]},
     {"choices": [{"text": "London", "finish_reason": None}]},
     {"status": "completed", "incomplete_details": None} | BODIES["responses"],
@@ -74,7 +74,7 @@ WHOLE = [
 
 def test_incomplete_replies_of_batches_are_missing(tmp_path):
     """Finish reasons are those of servers (`server_end`); the reason is the error of the row."""
-    bodies = [*BROKEN_OFF.values(), *WHOLE]
+    bodies = [*INCOMPLETE.values(), *COMPLETE]
     rows = [
         {"custom_id": f"q{n}", "response": {"body": body}, "error": None}
         for n, body in enumerate(bodies)
@@ -83,10 +83,10 @@ def test_incomplete_replies_of_batches_are_missing(tmp_path):
     samples = read_predictions(written(tmp_path / "batch.jsonl", rows)).samples
 
     texts = [None if text != text else text for text in samples["prediction"]]
-    assert texts == [None] * len(BROKEN_OFF) + ["London"] * len(WHOLE)
-    for words, error in zip(BROKEN_OFF, samples["error"], strict=False):
+    assert texts == [None] * len(INCOMPLETE) + ["London"] * len(COMPLETE)
+    for words, error in zip(INCOMPLETE, samples["error"], strict=False):
         assert words in error
-    assert samples["error"].isna().sum() == len(WHOLE)
+    assert samples["error"].isna().sum() == len(COMPLETE)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
@@ -102,26 +102,26 @@ def test_predictions_that_a_server_interrupted_are_missing(tmp_path, suffix):
     assert found.isna().tolist() == [not is_answer for is_answer in ends.values()]
 
 
-def test_the_only_column_of_names_of_questions_is_used(tmp_path):
+def test_only_column_with_ids_of_questions_is_used(tmp_path):
     """`key` is distinct and contains only ids; `rank` is distinct but does not contain ids."""
     rows = [
         {"rank": n, "key": row["id"], "same": "q1", "prediction": row["prediction"]}
         for n, row in enumerate(ROWS)
     ]
     # One column contains ids, the other texts: in another order they would give other labels.
-    pairs = zip(ROWS, reversed(ASKED.questions), strict=True)
+    pairs = zip(ROWS, reversed(INDEX.questions), strict=True)
     two = [{"key": row["id"], "asks": text, "prediction": "x"} for row, text in pairs]
     # One value that is not a question: the rows may be of other data.
     stranger = [{"key": key, "prediction": "x"} for key in ("q1", "q2", "q9")]
     path = written(tmp_path / "two.csv", two)
 
-    assert read_predictions(written(tmp_path / "p.csv", rows)).match(ASKED)[:2] == ["London", "NA"]
+    assert read_predictions(written(tmp_path / "p.csv", rows)).match(INDEX)[:2] == ["London", "NA"]
     with pytest.raises(ColumnNotFoundError, match=r"'key', 'asks' could each name the questions"):
-        read_predictions(path).match(ASKED)
+        read_predictions(path).match(INDEX)
     named = read_predictions(path, PredictionSettings(item=("key",)))
-    assert named.match(ASKED) == ["x", "x", "x"]
+    assert named.match(INDEX) == ["x", "x", "x"]
     with pytest.raises(ColumnNotFoundError, match="no column names the questions"):
-        read_predictions(written(tmp_path / "s.csv", stranger)).match(ASKED)
+        read_predictions(written(tmp_path / "s.csv", stranger)).match(INDEX)
 
 
 PACKED = gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS * 50).encode())
@@ -137,7 +137,7 @@ NO_REPLY = b'{"custom_id": "q1", "response": {"body": {"data": []}}, "error": nu
         ("b.jsonl", NO_REPLY, "b.jsonl:1: the body of the response contains no r"),
     ],
 )
-def test_the_error_of_a_broken_file_names_it(tmp_path, name, content, message):
+def test_error_of_a_damaged_file_contains_its_path(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
 
     with pytest.raises(RecordError, match=message):
@@ -145,7 +145,7 @@ def test_the_error_of_a_broken_file_names_it(tmp_path, name, content, message):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_folder_of_several_splits_raises_an_error(tmp_path):
+def test_folder_with_several_splits_raises_an_error(tmp_path):
     parts = {name: datasets.Dataset.from_list(ROWS) for name in ("dev", "test")}
     datasets.DatasetDict(parts).save_to_disk(str(tmp_path / "both"))
 

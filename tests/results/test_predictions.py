@@ -44,9 +44,9 @@ def lm_eval_sample(text="London", *, doc=None, arguments=None, **fields):
 def choice_sample(likelihoods, *, texts=(" London", " Leeds"), **fields):
     """A sample of a multiple-choice task of lm-evaluation-harness 0.4, with its strings."""
     context = "Q: Capital of England? A:"
-    told = [[str(value), "False"] for value in likelihoods]
+    pairs = [[str(value), "False"] for value in likelihoods]
     asked = {f"gen_args_{n}": {"arg_0": context, "arg_1": text} for n, text in enumerate(texts)}
-    own = {"arguments": asked, "resps": [[pair] for pair in told], "filtered_resps": told}
+    own = {"arguments": asked, "resps": [[pair] for pair in pairs], "filtered_resps": pairs}
     return lm_eval_sample(**{**own, **fields})
 
 
@@ -120,7 +120,7 @@ def test_predictions_are_matched_by_the_best_name_of_their_question(tmp_path, co
     assert read_predictions(written(tmp_path, content)) == expected
 
 
-def test_columns_may_be_named(tmp_path):
+def test_item_and_prediction_columns_can_be_named(tmp_path):
     plain = written(tmp_path, '{"id": "x", "row": 7, "text": "no", "greedy": "London"}')
     assert read_predictions(plain, item=("row",), prediction="greedy") == {"7": "London"}
     sample = written(tmp_path, lines(lm_eval_sample(LONDON, doc={"triplet": 5})))
@@ -264,7 +264,7 @@ def test_samples_of_several_responses_and_ties_are_reported(tmp_path):
     assert read.texts == [" London", " Leeds", None]
 
 
-def test_written_out_documents_of_the_old_harness(tmp_path):
+def test_documents_written_by_the_old_harness_are_read(tmp_path):
     path = tmp_path / "triviaqa_write_out_info.json"
     prompts = ("Question: Who\nwas it?\nAnswer:\n.,", "Q: Who: he? A: I\n\nQ: Who? A:until")
     texts = [" I", " he"]
@@ -284,14 +284,14 @@ def test_written_out_documents_of_the_old_harness(tmp_path):
         read.match(QuestionIndex(["q1"], ["What?"]))
 
 
-# Two facts about namesakes have the same question, a third has another.
+# Two facts about namesakes have the same question, the third has a different one.
 GEORGIA = QuestionIndex(
     ids=["1:original:aa", "2:original:aa", "3:original:bb"],
     questions=["What is the capital of Georgia?", "What is the capital of Georgia?", "Who?"],
     facts=["1", "2", "3"],
     answers=[("Tbilisi",), ("Atlanta",), ("Cohen",)],
 )
-SAID = [" Tbilisi", " Atlanta", " Cohen"]
+TEXTS = [" Tbilisi", " Atlanta", " Cohen"]
 
 
 def match(path, asked=GEORGIA, **settings):
@@ -307,11 +307,11 @@ POPQA = {
 
 def georgia_rows(order=(2, 1, 0), **columns):
     """Rows by question, with further columns; not in the order of the questions."""
-    columns = {"question": GEORGIA.questions, "pred": SAID, **columns}
+    columns = {"question": GEORGIA.questions, "pred": TEXTS, **columns}
     return [{name: values[place] for name, values in columns.items()} for place in order]
 
 
-def test_the_answer_has_precedence_over_the_output_with_the_prompt(tmp_path):
+def test_answer_column_has_precedence_over_output_with_the_prompt(tmp_path):
     """Files of PopQA's script contain the prompt, the answer (`pred`), and both in one column.
 
     Namesakes are matched by their answers. Another named column needs `strip_prompt`, which
@@ -323,26 +323,26 @@ def test_the_answer_has_precedence_over_the_output_with_the_prompt(tmp_path):
         prompt = f"Q: What sport does Pelé play? A: football\n\nQ: {question} A:"
         rows.append(
             POPQA
-            | {"id": str(place), "question": question, "prompt": prompt, "pred": SAID[place]}
+            | {"id": str(place), "question": question, "prompt": prompt, "pred": TEXTS[place]}
             | {"possible_answers": json.dumps(GEORGIA.answers[place])}
-            | {"generation": f"</s>{prompt}{SAID[place]}\n\nQ: {question} A: no"}
+            | {"generation": f"</s>{prompt}{TEXTS[place]}\n\nQ: {question} A: no"}
         )
     popqa = written_as(tmp_path / "model=opt.csv", rows)
 
-    assert match(popqa) == SAID
+    assert match(popqa) == TEXTS
     texts = match(popqa, prediction="generation")
     with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to remove it"):
         answers_only(texts, GEORGIA.questions, PredictionSettings())
     cut = answers_only(texts, GEORGIA.questions, PredictionSettings(strip_prompt=True))
 
-    assert [text.splitlines()[0] for text in cut] == SAID
+    assert [text.splitlines()[0] for text in cut] == TEXTS
 
 
-def test_an_output_that_begins_with_its_prompt_is_rejected_or_cut(tmp_path):
+def test_output_that_begins_with_its_prompt_is_rejected_or_stripped(tmp_path):
     """If a column contains the prompt, the questions are not needed."""
     rows = [
         {"id": name, "prompt": f"Complete: {name} is", "output": f"Complete: {name} is{said}"}
-        for name, said in zip(GEORGIA.ids, SAID, strict=True)
+        for name, said in zip(GEORGIA.ids, TEXTS, strict=True)
     ]
     path = write_lines(tmp_path / "p.jsonl", *rows)
     asked = QuestionIndex(GEORGIA.ids)
@@ -350,7 +350,7 @@ def test_an_output_that_begins_with_its_prompt_is_rejected_or_cut(tmp_path):
     with pytest.raises(DataError, match=r"^3 of 3 outputs of .*p\.jsonl begin with their prompt"):
         match(path, asked)
 
-    assert match(path, asked, strip_prompt=True) == SAID
+    assert match(path, asked, strip_prompt=True) == TEXTS
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_an_output_that_begins_with_its_prompt_is_rejected_or_cut(tmp_path):
         ("Cohen", None),
     ],
 )
-def test_an_echo_is_distinguished_from_a_continued_output(text, end):
+def test_repeated_prompt_is_distinguished_from_a_continued_output(text, end):
     """Text after the answer is not a prompt."""
     settings = PredictionSettings(strip_prompt=True)
 
@@ -432,7 +432,7 @@ def test_namesakes_are_distinguished_by_further_columns(tmp_path, columns):
     ):
         match(without)
 
-    assert match(path) == SAID
+    assert match(path) == TEXTS
 
 
 def test_namesakes_are_matched_by_their_order_or_its_digest(tmp_path):
@@ -443,11 +443,11 @@ def test_namesakes_are_matched_by_their_order_or_its_digest(tmp_path):
     bare = write_lines(tmp_path / "c.jsonl", *({"pred": row["pred"]} for row in rows))
     digest = questions_digest(GEORGIA.questions)
 
-    assert match(path) == SAID
+    assert match(path) == TEXTS
     for file, message in [(mixed, "the predictions under it differ"), (bare, "no column names")]:
         with pytest.raises(DataError, match=rf"{message}.*in_order='{digest}', the digest"):
             match(file)
-    assert match(bare, in_order=digest) == SAID
+    assert match(bare, in_order=digest) == TEXTS
     with pytest.raises(DataError, match=f"in_order='abc' is not the digest .* is '{digest}'"):
         match(bare, in_order="abc")
     with pytest.raises(DataError, match="2 rows for 3 questions"):
@@ -463,18 +463,18 @@ def test_namesakes_in_samples_of_the_harness_are_distinguished(tmp_path, key):
     """The document's fact, its answers, or its number in the data distinguishes them."""
     samples = []
     for place in (2, 0, 1):
-        told = {"triplet_id": int(GEORGIA.facts[place]), "possible_answers": GEORGIA.answers[place]}
-        doc = {"question": GEORGIA.questions[place]} | {n: v for n, v in told.items() if n == key}
+        keys = {"triplet_id": int(GEORGIA.facts[place]), "possible_answers": GEORGIA.answers[place]}
+        doc = {"question": GEORGIA.questions[place]} | {n: v for n, v in keys.items() if n == key}
         own = {"doc": doc, "doc_id": place if key == "doc_id" else 7, "target": ""}
-        samples += [lm_eval_sample(SAID[place], filter=one, **own) for one in ("strict", "loose")]
+        samples += [lm_eval_sample(TEXTS[place], filter=one, **own) for one in ("strict", "loose")]
     path = write_lines(tmp_path / "samples_x.jsonl", *samples)
 
-    assert match(path) == SAID
+    assert match(path) == TEXTS
     if key == "doc_id":
-        assert match(path, item=("doc_id",)) == SAID
+        assert match(path, item=("doc_id",)) == TEXTS
 
 
-def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
+def test_two_predictions_for_one_question_raise_an_error(tmp_path):
     """The error names both places."""
     rows = [{"id": GEORGIA.ids[0], "pred": text} for text in ("x", "x", "y")]
     read = predictions.read_predictions(write_lines(tmp_path / "p.jsonl", *rows))
@@ -526,7 +526,7 @@ FACTS = QuestionIndex(
     facts=[f"f{n}" for n in range(6)],
     answers=[["Paris"], ["Lima"], ["Rome", "Roma"], ["Oslo"], ["Bern"], ["Quito"]],
 )
-WROTE = ["Paris", "It is Cusco", "Milan", "Oslo", "Geneva", "Quito I think"]
+OUTPUTS = ["Paris", "It is Cusco", "Milan", "Oslo", "Geneva", "Quito I think"]
 
 
 def rows_of(**columns):
@@ -535,7 +535,7 @@ def rows_of(**columns):
 
 
 REFERENCES = [accepted[0] for accepted in FACTS.answers]
-VERDICTS = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
+LABELS = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
 MAY = "column '{}' may contain the reference .* 'gpt-x' may be .* by `prediction`"
 EQUAL = "'{0}' equal a reference in 6 of 6 .* Columns: question, {0}, .*`prediction`"
 ALONE = "'{}' are only correctness labels, such as 'correct', .*`prediction`"
@@ -544,16 +544,16 @@ ALONE = "'{}' are only correctness labels, such as 'correct', .*`prediction`"
 @pytest.mark.parametrize(
     ("error", "message", "columns"),
     [
-        (ColumnNotFoundError, MAY, {"answer": REFERENCES, "gpt-x": WROTE}),
-        (ColumnNotFoundError, MAY, {"text": REFERENCES, "gpt-x": WROTE}),
-        (ColumnNotFoundError, MAY, {"Answer": REFERENCES, "gpt-x": WROTE}),
+        (ColumnNotFoundError, MAY, {"answer": REFERENCES, "gpt-x": OUTPUTS}),
+        (ColumnNotFoundError, MAY, {"text": REFERENCES, "gpt-x": OUTPUTS}),
+        (ColumnNotFoundError, MAY, {"Answer": REFERENCES, "gpt-x": OUTPUTS}),
         # The column of the output has a name with another meaning, or words of one letter.
-        (DataError, EQUAL, {"answer": REFERENCES, "topic": WROTE}),
+        (DataError, EQUAL, {"answer": REFERENCES, "topic": OUTPUTS}),
         (DataError, EQUAL, {"text": REFERENCES, "n": list("abcdef")}),
         # `output` of an instruction set is the reference if there is also a column of a model.
-        (DataError, EQUAL, {"output": REFERENCES, "gpt-x": WROTE}),
-        (DataError, ALONE, {"prediction": VERDICTS, "mine": WROTE}),
-        (DataError, ALONE, {"response": VERDICTS, "mine": WROTE}),
+        (DataError, EQUAL, {"output": REFERENCES, "gpt-x": OUTPUTS}),
+        (DataError, ALONE, {"prediction": LABELS, "mine": OUTPUTS}),
+        (DataError, ALONE, {"response": LABELS, "mine": OUTPUTS}),
     ],
 )
 def test_references_and_labels_are_predictions_only_if_named(tmp_path, error, message, columns):
@@ -576,7 +576,7 @@ OF_THE_DATA = {
 
 @pytest.mark.parametrize(
     "columns",
-    [{"prediction": REFERENCES}, {"response": REFERENCES}, {"answer": WROTE, **OF_THE_DATA}],
+    [{"prediction": REFERENCES}, {"response": REFERENCES}, {"answer": OUTPUTS, **OF_THE_DATA}],
 )
 def test_perfect_answers_and_answers_with_columns_of_the_data_are_read(tmp_path, columns):
     path = write_lines(tmp_path / "p.jsonl", *rows_of(question=FACTS.questions, **columns))

@@ -46,7 +46,7 @@ def battle(number, first, second, winner):
     return {"question_id": number, "model_a": first, "model_b": second, "winner": winner}
 
 
-def test_scores_of_arena_battles_do_not_depend_on_the_side():
+def test_scores_of_arena_battles_do_not_depend_on_the_position():
     rows = [
         *(battle(0, "x", "y", "model_b"), battle(1, "y", "x", "model_a")),
         *(battle(2, "x", "y", "model_a"), battle(3, "y", "x", "x")),
@@ -65,7 +65,7 @@ def test_scores_of_arena_battles_do_not_depend_on_the_side():
     assert (frame.loc[frame["model"] == "x", "score"] == 0.5).all()
 
 
-def test_judges_of_a_battle_are_repeats_and_turns_are_forms():
+def test_judgments_of_a_battle_are_repeats_and_turns_are_forms():
     rows = [battle(0, "x", "y", "tie") | {"turn": turn} for turn in (1, 1, 2)]
     frame = read_results(rows).frame
 
@@ -78,7 +78,7 @@ def match(number, first, second, **other):
     return {"question_id": number, "g1_winner": first, "g2_winner": second} | models | other
 
 
-def test_a_match_of_mt_bench_is_won_if_both_games_are():
+def test_match_of_mt_bench_is_won_if_both_games_are_won():
     """As in display_result_pairwise of FastChat, which drops games with an error."""
     games = [
         *(("model_2", "model_2"), ("model_1", "model_1"), ("model_1", "model_2")),

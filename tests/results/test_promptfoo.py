@@ -9,8 +9,8 @@ import pytest
 from surface_consistency.errors import RecordError
 from surface_consistency.results.frame import read_results
 
-RIGHT = {("alpha", "plain"): [1, 1, 0], ("beta", "plain"): [1, 0, 0]}
-RIGHT |= {("alpha", "brief"): [0, 1, 0], ("beta", "brief"): [0, 0, 0]}
+CORRECT = {("alpha", "plain"): [1, 1, 0], ("beta", "plain"): [1, 0, 0]}
+CORRECT |= {("alpha", "brief"): [0, 1, 0], ("beta", "brief"): [0, 0, 0]}
 
 
 def results(providers=("alpha", "beta"), prompts=("plain",), repeats=1):
@@ -23,8 +23,8 @@ def results(providers=("alpha", "beta"), prompts=("plain",), repeats=1):
             **{"prompt": {"raw": f"{prompt}: Q{question}", "label": prompt}},
             **{"vars": {"question": f"Q{question}"}, "response": {"output": f"A{question}"}},
             "testCase": {"vars": {"question": f"Q{question}"}, "assert": [{"type": "contains"}]},
-            "success": bool(RIGHT[provider, prompt][question]),
-            "score": float(RIGHT[provider, prompt][question]),
+            "success": bool(CORRECT[provider, prompt][question]),
+            "score": float(CORRECT[provider, prompt][question]),
             **{"namedScores": {}, "failureReason": 0},
         }
         for test, (question, _) in enumerate(tests)
@@ -40,11 +40,11 @@ def old(rows):
 
 def written(folder, name, rows):
     path = folder / name
-    whole = {"evalId": "e", "results": {"version": 3, "results": rows, "prompts": [{}]}}
+    current = {"evalId": "e", "results": {"version": 3, "results": rows, "prompts": [{}]}}
     earlier = {"results": {"version": 2, "results": old(rows), "stats": {}}, "config": {}}
     match name:
         case "a.json":
-            path.write_text(json.dumps(whole))
+            path.write_text(json.dumps(current))
         case "old.json":
             path.write_text(json.dumps(earlier, indent=2))
         case _:
@@ -64,7 +64,7 @@ def scores(frame):
 def test_repeats_are_read_from_each_format(tmp_path, name, repeats):
     frame = read_results(written(tmp_path, name, results(repeats=repeats))).frame
 
-    assert scores(frame) == {(model, ""): RIGHT[model, "plain"] for model in ("alpha", "beta")}
+    assert scores(frame) == {(model, ""): CORRECT[model, "plain"] for model in ("alpha", "beta")}
     assert sorted(frame["item"].unique()) == ["0", "1", "2"]
     assert sorted(frame["repeat"].unique()) == list(range(repeats))
 
@@ -81,19 +81,19 @@ def test_tests_with_equal_variables_and_different_assertions_are_different_items
 
 @pytest.mark.parametrize("name", ["a.json", "old.json"])
 @pytest.mark.parametrize("providers", [("alpha",), ("alpha", "beta")])
-def test_prompts_are_models_of_one_provider_and_forms_of_several(tmp_path, name, providers):
+def test_prompts_are_models_for_one_provider_and_forms_for_several(tmp_path, name, providers):
     rows = results(providers, ("plain", "brief"))
     read = read_results(written(tmp_path, name, rows))
 
     if providers == ("alpha",):
-        expected = {(prompt, ""): RIGHT["alpha", prompt] for prompt in ("brief", "plain")}
+        expected = {(prompt, ""): CORRECT["alpha", prompt] for prompt in ("brief", "plain")}
     else:
-        expected = {key: RIGHT[key] for key in sorted(RIGHT)}
+        expected = {key: CORRECT[key] for key in sorted(CORRECT)}
     assert scores(read.frame) == expected
     assert "'prompt_label'" in read.notes[0]
 
 
-def test_prompts_of_one_label_are_named_by_their_number(tmp_path):
+def test_prompts_with_equal_labels_are_named_by_their_number(tmp_path):
     rows = results(("alpha",), ("plain", "brief"))
     for row in rows:
         row["prompt"]["label"] = "x"
@@ -108,7 +108,7 @@ def table(folder, head, cells):
     rows = [
         [
             f"Q{n}",
-            *(cell for model in ("alpha", "beta") for cell in cells(RIGHT[model, "plain"][n])),
+            *(cell for model in ("alpha", "beta") for cell in cells(CORRECT[model, "plain"][n])),
         ]
         for n in range(3)
     ]
@@ -117,7 +117,7 @@ def table(folder, head, cells):
     return folder / "t.csv"
 
 
-def test_the_csv_of_promptfoo_is_read_like_its_json(tmp_path):
+def test_csv_of_promptfoo_gives_the_same_scores_as_its_json(tmp_path):
     def head(name):
         return [name, "Status", "Score", "Named Scores", "Grader Reason", "Comment"]
 
@@ -126,12 +126,12 @@ def test_the_csv_of_promptfoo_is_read_like_its_json(tmp_path):
 
     frame = read_results(table(tmp_path, head, cells)).frame
 
-    assert scores(frame) == {(model, ""): RIGHT[model, "plain"] for model in ("alpha", "beta")}
+    assert scores(frame) == {(model, ""): CORRECT[model, "plain"] for model in ("alpha", "beta")}
     assert frame.loc[frame["metric"] == "tone", "score"].tolist() == [0.5] * 6
     assert frame["question"].tolist()[0] == "Q0"
 
 
-def test_the_csv_of_old_versions_has_status_score_and_text_in_a_cell(tmp_path):
+def test_csv_of_old_versions_with_status_score_and_text_in_a_cell_is_read(tmp_path):
     def cells(right):
         return [
             f"[{'PASS' if right else 'FAIL'}] ({right:.2f}, tone: 0.50)\n\nA, b\n\nPass Reason: x"
@@ -139,11 +139,11 @@ def test_the_csv_of_old_versions_has_status_score_and_text_in_a_cell(tmp_path):
 
     frame = read_results(table(tmp_path, lambda name: [name], cells)).frame
 
-    assert scores(frame) == {(model, ""): RIGHT[model, "plain"] for model in ("alpha", "beta")}
+    assert scores(frame) == {(model, ""): CORRECT[model, "plain"] for model in ("alpha", "beta")}
     assert set(frame["prediction"]) == {"A, b"}
 
 
-def test_a_failed_output_of_the_csv_has_no_score(tmp_path):
+def test_failed_output_in_the_csv_has_no_score(tmp_path):
     frame = read_results(
         table(
             tmp_path,
@@ -156,7 +156,7 @@ def test_a_failed_output_of_the_csv_has_no_score(tmp_path):
     assert set(frame["error"]) == {"500"}
 
 
-def test_a_row_of_the_csv_with_an_extra_cell_raises_an_error(tmp_path):
+def test_csv_row_with_an_extra_cell_raises_an_error(tmp_path):
     path = table(
         tmp_path,
         lambda n: [n, "Status", "Score", "Grader Reason"],
@@ -169,7 +169,7 @@ def test_a_row_of_the_csv_with_an_extra_cell_raises_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("names", ["Answer,Status,Score", "[a] b,n,Score"])
-def test_a_table_with_columns_of_such_names_is_read_as_a_table(tmp_path, names):
+def test_table_with_column_names_of_promptfoo_is_read_as_a_table(tmp_path, names):
     (tmp_path / "t.csv").write_text(f"id,{names}\nq1,x,1,0\nq2,y,2,1\n")
 
     assert read_results(tmp_path / "t.csv").frame["score"].tolist() == [0, 1]

@@ -124,7 +124,7 @@ REMEDIES = {
 
 
 @pytest.mark.parametrize(("rows", "given", "message", "remedy"), REMEDIES.values(), ids=REMEDIES)
-def test_the_remedy_of_a_message_works(tmp_path, rows, given, message, remedy):
+def test_remedy_of_the_message_works(tmp_path, rows, given, message, remedy):
     path = tmp_path / "m.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
 

@@ -24,7 +24,7 @@ ROWS = [
 ]
 
 
-def said(results, *columns):
+def table(results, *columns):
     """The rows of some columns, NaN as None."""
     frame = results.frame[list(columns)].astype(object)
     return [tuple(row) for row in frame.where(frame.notna(), None).to_numpy().tolist()]
@@ -36,7 +36,7 @@ def said(results, *columns):
 def test_every_kind_of_file_gives_the_same_results(tmp_path, name):
     results = read_results(written(tmp_path / name, ROWS))
 
-    assert said(results, "item", "model", "metric", "score", "topic") == [
+    assert table(results, "item", "model", "metric", "score", "topic") == [
         ("007", "a", "correct", 1.0, "x"),
         ("NA", "a", "correct", 0.0, "y"),
         ("007", "b", "correct", None, "x"),
@@ -54,7 +54,7 @@ def test_every_kind_of_file_gives_the_same_results(tmp_path, name):
 def test_rows_in_memory_give_the_same_results(make):
     results = read_results(make(ROWS))
 
-    assert said(results, "item", "model", "score")[:2] == [("007", "a", 1.0), ("NA", "a", 0.0)]
+    assert table(results, "item", "model", "score")[:2] == [("007", "a", 1.0), ("NA", "a", 0.0)]
     assert set(results.frame["file"]) == {"rows"}
 
 
@@ -72,9 +72,9 @@ def test_reading_by_columns_agrees_with_the_csv_module(tmp_path_factory, rows):
     frame = read_results(path).frame
 
     with open(path, encoding="utf-8", newline="") as file:
-        own = list(csv.DictReader(file))
-    assert frame["item"].tolist() == [row["item"] for row in own]
-    scores = [float(row["correct"] or "nan") for row in own]
+        expected = list(csv.DictReader(file))
+    assert frame["item"].tolist() == [row["item"] for row in expected]
+    scores = [float(row["correct"] or "nan") for row in expected]
     np.testing.assert_array_equal(frame["score"], scores)
 
 
@@ -83,18 +83,18 @@ def test_columns_of_models_are_detected_by_their_labels_and_reported():
     results = read_results(rows)
 
     cells = zip(["f1", "f2"] * 2, ["gpt", "gpt", "llama", "llama"], [1, 0, 0, 0], strict=True)
-    assert said(results, "item", "model", "score") == [*cells]
+    assert table(results, "item", "model", "score") == [*cells]
     assert "columns gpt, llama contain only 0 and 1; each is read as one model" in results.notes[0]
 
 
-def test_columns_of_scores_need_names_or_metrics():
+def test_columns_of_scores_require_names_or_metrics():
     rows, names = [{"fact": "f1", "gpt": 0.3, "llama": 0.7}], ["gpt", "llama"]
     wide = read_results(rows, ResultColumns(names=names))
     long = read_results(rows, ResultColumns(metrics=names))
 
     scored = {("gpt", 0.3), ("llama", 0.7)}
-    assert {*said(wide, "model", "score")} == {*said(long, "metric", "score")} == scored
-    assert {*said(wide, "metric"), *said(long, "model")} == {("score",), ("rows",)}
+    assert {*table(wide, "model", "score")} == {*table(long, "metric", "score")} == scored
+    assert {*table(wide, "metric"), *table(long, "model")} == {("score",), ("rows",)}
     with pytest.raises(DataError, match=r"gpt, llama could .* metrics by `metrics`, or.* `names`"):
         read_results(rows)
 
@@ -113,12 +113,12 @@ def test_items_are_found_by_their_usual_names(name, other):
     assert read_results(frame).frame["item"].tolist() == ["a", "b"]
 
 
-def test_a_column_may_name_the_metric_of_its_row():
+def test_metric_column_gives_the_metric_of_each_row():
     scores = [("em", 1.0), ("f1", 0.5)]
     rows = [{"item": "q1", "model": "m", "metric": name, "score": n} for name, n in scores]
 
-    assert said(read_results(rows), "metric", "score") == scores
-    assert said(read_results(rows, ResultColumns(metrics=["f1"])), "metric", "score") == scores[1:]
+    assert table(read_results(rows), "metric", "score") == scores
+    assert table(read_results(rows, ResultColumns(metrics=["f1"])), "metric", "score") == scores[1:]
 
 
 def test_answers_and_references_are_read_with_scores():
@@ -135,8 +135,8 @@ def test_answers_and_references_are_read_with_scores():
         ]
     )
 
-    told = said(results, "item", "prediction", "references")
-    assert told == [("1", "I", ("I", "me")), ("2", "", ("It",))]
+    answers = table(results, "item", "prediction", "references")
+    assert answers == [("1", "I", ("I", "me")), ("2", "", ("It",))]
     assert results.frame["content"].nunique() == 2
 
 
@@ -146,7 +146,7 @@ def test_forms_of_an_item_may_have_different_questions():
         [{"item": "1", "form": form, "question": text, "correct": 1} for form, text in asked]
     )
 
-    assert said(results, "item", "form", "question") == [("1", *one) for one in asked]
+    assert table(results, "item", "form", "question") == [("1", *one) for one in asked]
     assert results.clusters == ("item",)
 
 
@@ -170,24 +170,24 @@ def test_rows_that_contradict_each_other_or_lack_a_score_raise_an_error(error, r
         read_results(rows)
 
 
-def test_repeats_distinguish_rows_of_one_sample():
+def test_seed_column_gives_the_repeats_of_an_item():
     rows = [{"item": "1", "correct": 1 - n, "seed": n + 41} for n in range(2)]
 
-    assert said(read_results(rows), "repeat", "score") == [(41, 1.0), (42, 0.0)]
+    assert table(read_results(rows), "repeat", "score") == [(41, 1.0), (42, 0.0)]
 
 
-def test_an_item_may_be_several_columns_and_a_cluster_one_of_them():
+def test_item_of_several_columns_can_be_clustered_by_one_of_them():
     rows = [{"fact": "f", "template": t, "correct": 1} for t in ("x", "y")]
     given = ResultColumns(item=["fact", "template"], cluster=["fact"])
 
     results = read_results(rows, given)
 
-    assert said(results, "item", "fact") == [("f | x", "f"), ("f | y", "f")]
+    assert table(results, "item", "fact") == [("f | x", "f"), ("f | y", "f")]
     assert results.clusters == ("fact",)
 
 
 @pytest.mark.parametrize("role", ["model", "score", "form", "item", "cluster", "metrics"])
-def test_the_error_for_a_missing_column_contains_the_role(role):
+def test_error_for_a_missing_column_contains_the_role(role):
     name = "nobody" if role in ("model", "score", "form") else ["nobody"]
 
     with pytest.raises(
@@ -210,7 +210,7 @@ def test_further_columns_with_a_name_of_the_frame_are_renamed():
         *((value, math.nan) for value in (None, "", math.nan, pd.NA)),
     ],
 )
-def test_scores_are_numbers_and_labels(value, number):
+def test_number_of_reads_scores_and_labels_as_numbers(value, number):
     assert number_of(value) == pytest.approx(number, nan_ok=True)
 
 
@@ -256,7 +256,7 @@ def test_several_columns_of_numbers_without_names_raise_an_error():
         *(("judge_score", [1, 10]), ("is_right", [0, 1]), ("perplexity", [12, 90])),
     ],
 )
-def test_the_only_column_of_numbers_is_the_score_if_it_can_be_and_is_named(name, cells):
+def test_only_numeric_column_is_read_as_the_score_and_reported(name, cells):
     read = read_results([{"id": n, name: cell} for n, cell in enumerate(cells)])
 
     assert read.frame["metric"].unique().tolist() == [name]
@@ -271,13 +271,13 @@ def test_the_only_column_of_numbers_is_the_score_if_it_can_be_and_is_named(name,
         *(("rating", [1, 10]), ("match_id", [3, 4]), ("popularity", [0.1, 0.4])),
     ],
 )
-def test_a_column_that_may_be_a_property_of_the_items_is_not_the_score(name, cells):
+def test_numeric_column_that_may_be_a_property_of_items_is_not_the_score(name, cells):
     with pytest.raises(DataError, match=f"column '{name}' is the only column of numbers, and it "):
         read_results([{"id": n, name: cell} for n, cell in enumerate(cells)])
 
 
 @pytest.mark.parametrize("flag", ["is_hard", "hasDate", "answerable", "Hard", "winner_tie"])
-def test_a_wide_table_with_a_property_of_items_raises_an_error(flag):
+def test_wide_table_with_a_possible_property_of_items_raises_an_error(flag):
     rows = [{"id": n, "gpt": n % 2, "llama": 1, flag: n % 2} for n in range(4)]
 
     with pytest.raises(DataError, match=f"{flag} may be a property of the items; name the "):
@@ -285,7 +285,7 @@ def test_a_wide_table_with_a_property_of_items_raises_an_error(flag):
 
 
 @pytest.mark.parametrize("names", [["gpt"], ["gpt", "llama"]])
-def test_the_columns_of_models_are_the_named_ones(names):
+def test_named_columns_are_the_models(names):
     rows = [{"id": n, "is_hard": 1, "gpt": 0, "llama": 0} for n in range(4)]
     frame = read_results(rows, ResultColumns(names=names)).frame
 

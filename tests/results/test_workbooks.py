@@ -1,4 +1,4 @@
-"""The first sheet of a workbook, built here from the parts that a writer may use."""
+"""The first sheet of a workbook, built from the parts that a writer may use."""
 
 import zipfile
 
@@ -29,7 +29,7 @@ def written(path, rows, shared=SHARED, sheet="xl/worksheets/sheet1.xml", head=""
     return path
 
 
-def test_cells_are_read_by_their_column_and_kind(tmp_path):
+def test_cells_of_a_workbook_are_read_by_column_and_type(tmp_path):
     """Empty cells and errors are None."""
     row = '<row r="4"><c r="A4" t="e"><v>#N/A</v></c><c r="D4"><v>0.5</v></c></row>'
     path = written(tmp_path / "r.xlsx", HEADER + ROW + row)
@@ -62,7 +62,7 @@ def test_results_of_vlmevalkit_are_read_from_its_workbooks(tmp_path):
     ],
     ids=["cut off", "text that is not there", "a document type"],
 )
-def test_the_errors_of_damaged_workbooks_name_them(tmp_path, how, error, message):
+def test_damaged_workbooks_raise_an_error(tmp_path, how, error, message):
     path = written(tmp_path / "r.xlsx", **how)
 
     with pytest.raises(error, match=message):
@@ -73,7 +73,7 @@ def test_the_errors_of_damaged_workbooks_name_them(tmp_path, how, error, message
     ("old", "new"),
     [(">7<", ">٣<"), (">7<", ">1_0<"), (">7<", ">nan<"), (">1<", ">-1<"), ('r="3"', 'r="٣"')],
 )
-def test_numbers_of_a_workbook_have_the_digits_0_to_9(tmp_path, old, new):
+def test_numbers_of_a_workbook_with_other_characters_are_rejected(tmp_path, old, new):
     path = written(tmp_path / "r.xlsx", (HEADER + ROW).replace(old, new))
 
     with pytest.raises(DataError, match=r"digits 0 to 9|expected an integer"):

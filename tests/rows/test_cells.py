@@ -29,7 +29,7 @@ def test_empty_cells_are_read_as_none(read, value):
 
 @pytest.mark.parametrize("value", [None, "", " ", math.nan, [], "[]", [None, ""]])
 def test_strings_of_drops_empty_items(value):
-    """An empty cell or item is not a name."""
+    """Empty cells and items are not names."""
     assert strings_of(value) == ()
 
 
@@ -213,7 +213,7 @@ def test_unclosed_quotes_are_read_in_linear_time(end):
         answers_of(text)
 
 
-def test_the_remedy_for_a_rejected_name_works():
+def test_remedy_for_a_rejected_name_works():
     assert answers_of(json.dumps(["[UK, U.K.]"])) == ("[UK, U.K.]",)
 
 
@@ -269,7 +269,7 @@ def test_parsed_cells_equal_cells_read_one_by_one(cells, read):
     ("text", "mark"),
     [("a;b", ";"), ("a; b", ";"), ("a ; b", ";"), ("a\nb", "\n"), ("a \r\n b", "\n")],
 )
-def test_a_separator_in_references_is_reported_and_splits(text, mark):
+def test_separator_in_references_is_reported_and_can_be_passed(text, mark):
     (sentence,) = unsplit_references([(text,), ("a",)])
 
     assert sentence.startswith(f"1 of 2 rows have one reference that contains {mark!r}, such as")

@@ -28,21 +28,21 @@ def written(path, values, **options):
     return path
 
 
-def named(n, text, *others):
-    """Rows that all name one text of a dictionary."""
+def repeated(n, text, *others):
+    """Rows that all refer to one text of a dictionary."""
     return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([text, *others]))
 
 
 TEXTS = {
-    "text": lambda n, text: named(n, text, "other"),
-    "list": lambda n, text: pa.ListArray.from_arrays(range(n + 1), named(n, text)),
-    "structure": lambda n, text: pa.StructArray.from_arrays([named(n, text)], ["b"]),
-    "bytes": lambda n, text: named(n, text.encode()),
+    "text": lambda n, text: repeated(n, text, "other"),
+    "list": lambda n, text: pa.ListArray.from_arrays(range(n + 1), repeated(n, text)),
+    "structure": lambda n, text: pa.StructArray.from_arrays([repeated(n, text)], ["b"]),
+    "bytes": lambda n, text: repeated(n, text.encode()),
 }
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-def test_texts_that_many_rows_name_count_once_per_row(tmp_path, kind, monkeypatch):
+def test_dictionary_texts_count_once_per_row(tmp_path, kind, monkeypatch):
     text = "x" * MB
     path = written(tmp_path / "rows.parquet", TEXTS[kind](100, text), store_schema=False)
 
@@ -66,7 +66,7 @@ def test_prefix_encoded_texts_count_with_their_full_length(tmp_path, monkeypatch
     open_parquet(path).close()
 
 
-def test_run_length_encoded_rows_are_counted_separately(tmp_path, monkeypatch):
+def test_run_length_encoded_rows_count_with_their_full_size(tmp_path, monkeypatch):
     path = written(tmp_path / "rows.parquet", pa.array([1] * 100_000))
     monkeypatch.setenv(LIMIT, "10")
 
@@ -108,7 +108,7 @@ def saved(folder, values, compression=None):
         (pa.nulls(5_000_000), None, "unpack to more than 400 MB"),
         (pa.array([1, 2]), "zstd", "its buffers are compressed, which"),
         (pa.array([["a"]]), "lz4", "its buffers are compressed, which"),
-        (named(3, "x"), None, "columns of dictionaries or views"),
+        (repeated(3, "x"), None, "columns of dictionaries or views"),
         (pa.array([["x"]], pa.list_(pa.string_view())), None, "columns of dictionaries or views"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_saved_data_set_with_broken_offsets_is_rejected(tmp_path):
         check_saved_dataset(folder)
 
 
-def test_arrays_of_another_size_than_in_their_headers_are_rejected(tmp_path, monkeypatch):
+def test_arrays_with_invalid_sizes_in_their_headers_are_rejected(tmp_path, monkeypatch):
     path = tmp_path / "arrays.npz"
     np.savez_compressed(path, a=np.zeros(MB, np.uint8), b=np.arange(6).reshape(2, 3))
     check_arrays(path)
@@ -151,7 +151,7 @@ def test_arrays_of_another_size_than_in_their_headers_are_rejected(tmp_path, mon
 
 @pytest.mark.parametrize("page", ["1.0", "2.0"])
 @pytest.mark.parametrize("field", ["total_uncompressed_size", "num_values"])
-def test_a_forged_footer_does_not_change_the_size(tmp_path, monkeypatch, field, page):
+def test_forged_footer_does_not_change_the_computed_size(tmp_path, monkeypatch, field, page):
     values = [f"{number:03}" + "x" * MB for number in range(20)]
     if field == "num_values":
         values = [1] * 500_000
@@ -231,7 +231,7 @@ def test_a_damaged_footer_does_not_end_the_process(tmp_path):
     assert int(done.stdout) > 300
 
 
-def test_a_footer_with_a_list_longer_than_itself_is_rejected(tmp_path):
+def test_footer_with_a_list_longer_than_the_footer_is_rejected(tmp_path):
     """pyarrow allocates 600 MB for the columns of a row group that this footer states."""
     footer = bytes.fromhex("1502 191c 480172 1500 00 1600 191c 19fc c0843d")
     path = tmp_path / "rows.parquet"

@@ -4,7 +4,7 @@ from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.rows.columns import REDIRECTQA_COLUMNS, resolve_columns
 from tests.refusals import refusals
 
-# Columns that public code reads from release v1.0.0.
+# Columns of release v1.0.0 that public code reads.
 RELEASED = [
     *("triplet_id", "subject_id", "subject_surface", "subject_surface_category"),
     *("subject_wiki_title", "subject_redirect_wiki_title", "subject_pageviews", "subject_aliases"),
@@ -40,7 +40,7 @@ def test_released_columns_are_first_candidates_of_one_field_each():
         (["prop"], {"required": [("question", "relation")]}, {"relation": "prop"}),
     ],
 )
-def test_resolve_columns_finds(available, options, found):
+def test_resolve_columns_returns_the_column_of_each_field(available, options, found):
     assert resolve_columns(available, REDIRECTQA_COLUMNS, **options) == found
 
 

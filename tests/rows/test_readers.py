@@ -79,7 +79,7 @@ def test_a_table_with_two_columns_of_one_name_is_rejected(tmp_path):
         list(read_rows(path))
 
 
-def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
+def test_places_have_line_numbers_of_text_and_row_numbers_of_tables(tmp_path):
     """A place is the line that an editor shows, or the row of a table."""
     lines = write(tmp_path / "rows.jsonl")
     table = write(tmp_path / "rows.parquet")
@@ -109,8 +109,7 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
         ("rows.xlsx", b"PK", r"cannot read .*rows\.xlsx: the formats are \.parquet, \.jsonl"),
     ],
 )
-def test_read_rows_names_the_place_of_an_error(name, content, message, tmp_path):
-    """The error for a broken file names the file and the line, and a remedy."""
+def test_error_of_read_rows_contains_file_line_and_remedy(name, content, message, tmp_path):
     path = tmp_path / name
     with pytest.raises(SourceNotFoundError, match=rf"file .*{name} not found; .*check the path"):
         list(read_rows(path))
@@ -124,7 +123,7 @@ def test_read_rows_names_the_place_of_an_error(name, content, message, tmp_path)
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".tsv"])
-def test_read_rows_is_bounded_in_memory(suffix, tmp_path):
+def test_read_rows_uses_bounded_memory(suffix, tmp_path):
     """A file of 20 MB is read with less than 2 MB of memory."""
     path = tmp_path / f"rows{suffix}"
     cell = "x" * 1000
@@ -170,7 +169,7 @@ def test_python_values_agrees_with_to_pylist(values, kind):
     ids=["xz", "bzip2", "zstd"],
 )
 @pytest.mark.parametrize("file", ["p.jsonl", "p.jsonl.gz", "p.csv"])
-def test_another_compression_is_named_in_the_error(tmp_path, file, pack, name):
+def test_error_for_another_compression_contains_its_name(tmp_path, file, pack, name):
     path = tmp_path / file
     path.write_bytes(pack(b'{"id": 1}\n'))
 

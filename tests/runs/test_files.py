@@ -1,4 +1,4 @@
-"""Final files: whole or not at all, whatever happens while they are written."""
+"""Final files are written atomically, also if writing fails or is interrupted."""
 
 import csv
 import errno
@@ -50,7 +50,7 @@ every_writer = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 
 @pytest.fixture
 def path(tmp_path):
-    """A file that is there already."""
+    """A file that already exists."""
     file = tmp_path / "out.csv"
     file.write_text("old")
     return file
@@ -61,7 +61,7 @@ def names(folder):
 
 
 @every_writer
-def test_writing_replaces_the_file_and_leaves_nothing_else(path, write):
+def test_writing_replaces_the_file_and_leaves_no_other_files(path, write):
     """The file has the rights that a plain `open` would give it."""
     write(path)
 
@@ -72,7 +72,7 @@ def test_writing_replaces_the_file_and_leaves_nothing_else(path, write):
 
 
 @every_writer
-def test_an_interrupted_writing_leaves_the_older_file(path, write, monkeypatch):
+def test_interrupted_write_keeps_the_previous_file(path, write, monkeypatch):
     def interrupt(descriptor):
         raise KeyboardInterrupt
 
@@ -85,8 +85,8 @@ def test_an_interrupted_writing_leaves_the_older_file(path, write, monkeypatch):
 
 
 @every_writer
-def test_a_full_disk_is_named_and_leaves_the_older_file(path, write):
-    """The system's limit on file sizes stands for a disk without room."""
+def test_full_disk_raises_an_error_and_keeps_the_previous_file(path, write):
+    """A limit on the size of files simulates a full disk."""
     resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
@@ -109,7 +109,7 @@ def test_a_full_disk_is_named_and_leaves_the_older_file(path, write):
         (errno.EROFS, "allow writing there"),
     ],
 )
-def test_errors_of_the_disk_name_file_reason_and_remedy(path, monkeypatch, number, remedy):
+def test_errors_of_the_disk_contain_file_reason_and_remedy(path, monkeypatch, number, remedy):
     def fail(descriptor):
         raise OSError(number, os.strerror(number))
 
@@ -120,7 +120,7 @@ def test_errors_of_the_disk_name_file_reason_and_remedy(path, monkeypatch, numbe
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_rights_is_named(path):
+def test_folder_without_write_permission_raises_an_error(path):
     path.parent.chmod(0o500)
     try:
         with pytest.raises(DataError, match=r"out\.csv cannot be written \(Permission denied\)"):
@@ -129,7 +129,7 @@ def test_a_folder_without_rights_is_named(path):
         path.parent.chmod(0o700)
 
 
-def test_a_missing_folder_stays_the_system_s_error(tmp_path):
+def test_missing_folder_raises_file_not_found(tmp_path):
     with pytest.raises(FileNotFoundError, match="no_such"):
         write_text(tmp_path / "no_such" / "a.txt", "a")
 
@@ -142,8 +142,8 @@ def test_a_missing_folder_stays_the_system_s_error(tmp_path):
         PermissionError(errno.EACCES, "Permission denied", "/another/file"),
     ],
 )
-def test_errors_of_what_is_written_stay_what_they_are(path, error):
-    """Only the file's own trouble is told as such, not that of the rows that go into it."""
+def test_errors_of_the_writer_are_not_converted(path, error):
+    """Only errors of the file itself are converted, not those of the written rows."""
 
     def write():
         with atomic_path(path) as part:
@@ -157,7 +157,7 @@ def test_errors_of_what_is_written_stay_what_they_are(path, error):
     assert names(path.parent) == ["out.csv"]
 
 
-def test_a_lent_path_is_beside_the_file_and_each_writer_has_its_own(path):
+def test_concurrent_writers_have_separate_paths_in_the_folder_of_the_file(path):
     with atomic_path(path) as first, atomic_path(path) as second:
         assert first.parent == path.parent
         first.write_text("first")
@@ -178,8 +178,8 @@ with atomic_path(sys.argv[1]) as part:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no signals to kill with")
-def test_what_a_killed_process_left_goes_at_the_next_writing(path):
-    """Files of processes that still run, and those of other files, stay."""
+def test_partial_file_of_a_killed_process_is_removed_by_the_next_write(path):
+    """Partial files of running processes, and files with other names, are kept."""
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert path.read_text() == "old"
@@ -195,7 +195,7 @@ def test_what_a_killed_process_left_goes_at_the_next_writing(path):
     assert names(path.parent) == sorted(["out.csv", alive.name, *(file.name for file in others)])
 
 
-def test_text_json_and_csv_keep_letters(path, tmp_path):
+def test_text_json_and_csv_are_written_as_utf_8(path, tmp_path):
     write_text(tmp_path / "a.txt", "é\nb")
     write_json(tmp_path / "a.json", {"name": "ППК", "n": [1, None]})
     write_json(tmp_path / "b.json", [1, 2], indent=None)
@@ -217,7 +217,7 @@ def test_parquet_keeps_a_frame_without_its_index(tmp_path):
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), FRAME)
 
 
-def test_a_light_import_needs_no_tables():
+def test_import_of_files_and_log_does_not_load_pandas():
     """Text and JSON are written without pandas and pyarrow."""
     code = (
         "import sys, surface_consistency.runs.files, surface_consistency.runs.log\n"
@@ -228,19 +228,19 @@ def test_a_light_import_needs_no_tables():
     assert done.stdout == "set()\n"
 
 
-RUNS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "'=1", "''-x", "--", "=", "- none"]
-RESTS = ["-0.5", "+1e-3", "-3", "'tis", "", "a=b", "'", "-inf", "ÄÖ"]
+FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "'=1", "''-x", "--", "=", "- none"]
+HARMLESS = ["-0.5", "+1e-3", "-3", "'tis", "", "a=b", "'", "-inf", "ÄÖ"]
 
 
 @given(st.text())
 @example("'=1")
 @example("-inf")
-def test_a_guarded_cell_is_read_as_it_was(text):
+def test_guarded_cell_is_read_back_unchanged(text):
     assert unguard_cell(guard_cell(text)) == text
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-def test_a_sheet_that_another_process_writes_meanwhile_is_not_replaced(
+def test_sheet_written_by_another_process_in_the_meantime_is_not_replaced(
     tmp_path, monkeypatch, has_links
 ):
     path, link = tmp_path / "sheet.csv", os.link
@@ -259,8 +259,8 @@ def test_a_sheet_that_another_process_writes_meanwhile_is_not_replaced(
     ]
 
 
-def test_tables_hold_no_cell_that_a_spreadsheet_runs(tmp_path):
-    frame = pd.DataFrame({"label": RUNS + RESTS, "=sum": -0.5, "n": [-1, *range(19)]})
+def test_cells_that_a_spreadsheet_would_execute_are_escaped(tmp_path):
+    frame = pd.DataFrame({"label": FORMULAS + HARMLESS, "=sum": -0.5, "n": [-1, *range(19)]})
     frame["maybe"] = pd.array([None, *range(-1, 18)], dtype="Int64")
 
     write_csv(tmp_path / "a.csv", frame)
@@ -269,7 +269,7 @@ def test_tables_hold_no_cell_that_a_spreadsheet_runs(tmp_path):
         head, *rows = csv.reader(file)
     assert head == ["label", "'=sum", "n", "maybe"]
     for cell, given_text in zip((row[0] for row in rows), frame["label"], strict=True):
-        assert cell == (f"'{given_text}" if given_text in RUNS else given_text)
+        assert cell == (f"'{given_text}" if given_text in FORMULAS else given_text)
     assert [row[1:3] for row in rows[:2]] == [["-0.5", "-1"], ["-0.5", "0"]]
     assert [row[3] for row in rows[:3]] == ["", "-1", "0"]
     again = read_tables(tmp_path)["a"]
@@ -277,7 +277,7 @@ def test_tables_hold_no_cell_that_a_spreadsheet_runs(tmp_path):
     assert list(again) == list(frame)
 
 
-def test_staged_files_appear_together_in_order(tmp_path, monkeypatch):
+def test_staged_files_are_moved_together_in_order(tmp_path, monkeypatch):
     moved = []
     replace = Path.replace
 
@@ -297,8 +297,8 @@ def test_staged_files_appear_together_in_order(tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "z"]
 
 
-def test_what_a_killed_process_staged_goes_with_the_next_start(tmp_path):
-    """Folders and files alike, under whatever name; those of living processes stay."""
+def test_staged_files_of_a_killed_process_are_removed_by_the_next_run(tmp_path):
+    """Files and folders of any name are removed; those of running processes are kept."""
     with staged(tmp_path, last="of-this-process") as alive:
         dead = re.sub(r"-\d+-\d+\.part$", f"-{2**22 + 1}-0.part", alive.name)
         (tmp_path / dead).mkdir()
@@ -311,7 +311,7 @@ def test_what_a_killed_process_staged_goes_with_the_next_start(tmp_path):
         assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.part", alive.name]
 
 
-def test_no_folder_is_rejected(monkeypatch, tmp_path):
+def test_empty_output_folder_is_rejected(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(ValueError, match=r"^`out` is empty; give .* '\.' for the current one$"):
@@ -319,16 +319,16 @@ def test_no_folder_is_rejected(monkeypatch, tmp_path):
     assert output_folder(".") == Path()
 
 
-def test_staged_files_go_through_no_link(tmp_path):
-    """As of a stranger's run folder, whose `tables` names a folder of the user."""
+def test_staged_files_are_not_written_through_a_link(tmp_path):
+    """For example, a downloaded run folder whose `tables` links to a folder of the user."""
     elsewhere, run = tmp_path / "elsewhere", tmp_path / "run"
     elsewhere.mkdir()
     (elsewhere / "a.csv").write_text("mine")
     run.mkdir()
     (run / "tables").symlink_to(elsewhere)
 
-    refused = pytest.raises(DataError, match=r"run/tables is a symbolic link.*elsewhere.*remove th")
-    with refused, staged(run, last="last.txt") as part:
+    raises = pytest.raises(DataError, match=r"run/tables is a symbolic link.*elsewhere.*remove th")
+    with raises, staged(run, last="last.txt") as part:
         (part / "tables").mkdir()
         (part / "tables" / "a.csv").write_text("theirs")
         (part / "last.txt").write_text("")
@@ -337,7 +337,7 @@ def test_staged_files_go_through_no_link(tmp_path):
     assert not (run / "last.txt").exists()
 
 
-def test_a_subfolder_is_made_or_taken_and_no_link_or_file(tmp_path):
+def test_subfolder_is_created_or_reused_but_not_through_a_link_or_file(tmp_path):
     assert subfolder(tmp_path, "a/b").is_dir()
     assert subfolder(tmp_path, "a/b") == tmp_path / "a" / "b"
     (tmp_path / "file").write_text("")
@@ -352,5 +352,5 @@ def test_a_subfolder_is_made_or_taken_and_no_link_or_file(tmp_path):
     ("label", "name"),
     [("..", "--"), (".", "-"), ("", "-"), ("org/model@main", "org-model@main"), ("a.b", "a.b")],
 )
-def test_a_label_as_a_file_name_leads_nowhere_else(label, name):
+def test_label_as_a_file_name_stays_within_the_folder(label, name):
     assert as_file_name(label) == name

@@ -1,4 +1,4 @@
-"""No command replaces a file that no earlier command wrote, and each replaces its own."""
+"""Commands replace files of earlier commands, but not files of the user."""
 
 import shutil
 
@@ -31,9 +31,9 @@ OWN = "written by its user\n"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def prepared(tmp_path_factory):
     """The files that the commands read, and a run."""
-    home = tmp_path_factory.mktemp("made")
+    home = tmp_path_factory.mktemp("prepared")
     crashes._prepare(home)
     crashes.verdicts_of_forms(home)
     with pytest.MonkeyPatch.context() as patch:
@@ -43,8 +43,8 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def home(made, tmp_path, monkeypatch):
-    shutil.copytree(made, tmp_path / "home")
+def home(prepared, tmp_path, monkeypatch):
+    shutil.copytree(prepared, tmp_path / "home")
     monkeypatch.chdir(tmp_path / "home")
     return tmp_path / "home"
 
@@ -54,26 +54,26 @@ def files(folder):
     return {name: path.read_bytes() for name, path in found.items() if path.is_file()}
 
 
-def refuse(home, words, name, capsys):
-    """A command refuses a file of its user by name, and writes nothing."""
+def assert_rejected(home, words, name, capsys):
+    """A command rejects an existing file of the user by name, and writes no files."""
     path = home / "X" / name
     path.parent.mkdir(parents=True)
     path.write_text(OWN)
 
     assert main([*words, "--out", "X"]) == 2
 
-    said = capsys.readouterr().err
-    assert f"X/{name} exists and is not listed as written by an earlier command" in said
-    assert "move or rename it, or choose another" in said
+    errors = capsys.readouterr().err
+    assert f"X/{name} exists and is not listed as written by an earlier command" in errors
+    assert "move or rename it, or choose another" in errors
     assert files(home / "X") == {name: OWN.encode()}
     shutil.rmtree(home / "X")
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_report_replaces_what_a_report_wrote_and_nothing_else(name, home, capsys):
+def test_report_replaces_only_files_of_an_earlier_report(name, home, capsys):
     words, table = REPORTS[name]
     for own in ("report.html", f"tables/{table}.csv"):
-        refuse(home, words, own, capsys)
+        assert_rejected(home, words, own, capsys)
     assert main([*words, "--out", "X"]) == 0
     first = files(home / "X")
     sources = first["tables/SOURCES.txt"].decode()
@@ -90,15 +90,15 @@ def test_a_report_replaces_what_a_report_wrote_and_nothing_else(name, home, caps
 
 
 @pytest.mark.parametrize(("words", "names"), OTHERS)
-def test_a_run_and_an_export_replace_nothing_else(words, names, home, capsys):
+def test_run_and_export_do_not_replace_files_of_the_user(words, names, home, capsys):
     for name in names:
-        refuse(home, words, name, capsys)
+        assert_rejected(home, words, name, capsys)
 
 
-def test_a_link_is_replaced_only_where_a_report_was_and_never_written_through(home, capsys):
+def test_only_a_link_in_place_of_a_report_is_replaced_and_none_is_followed(home, capsys):
     words = ["accuracy", "forms.csv", "--out", "X"]
     page, tables = home / "X/report.html", home / "X/tables"
-    refuse(home, words[:2], "tables/SOURCES.txt", capsys)
+    assert_rejected(home, words[:2], "tables/SOURCES.txt", capsys)
     (home / "own.html").write_text(OWN)
     (home / "elsewhere").mkdir()
     (home / "X").mkdir()
@@ -118,7 +118,7 @@ def test_a_link_is_replaced_only_where_a_report_was_and_never_written_through(ho
     assert list((home / "elsewhere").iterdir()) == []
 
 
-def test_sheets_and_labels_of_people_are_not_replaced(home, capsys):
+def test_labelling_sheets_and_human_labels_are_not_replaced(home, capsys):
     words = ["score", "run", "--labelling-sheet", "sheet.csv"]
     assert main(words) == main(words) == 0
     sheet = (home / "sheet.csv").read_text()

@@ -9,7 +9,7 @@ from surface_consistency.schemas import Record
 
 @pytest.mark.parametrize("n_at_once", [1, 2, 100])
 def test_shared_lists_agree_with_to_pylist(n_at_once, monkeypatch):
-    """Whatever the chunks, and equal lists are one object."""
+    """With any chunks; equal lists are one object."""
     monkeypatch.setattr(frames, "_ROWS_AT_ONCE", n_at_once)
     values = [["a", "b"], None, [], ["é"], ["a", "b"]]
     column = pa.chunked_array([pa.array(values[:2]), pa.array(values[2:])])
@@ -22,13 +22,13 @@ def test_shared_lists_agree_with_to_pylist(n_at_once, monkeypatch):
 
 
 class Counted(Record):
-    """A whole number that may be missing."""
+    """An integer that may be missing."""
 
     count: int | None
 
 
-def test_whole_numbers_beside_gaps_keep_all_digits(tmp_path):
-    """A frame that is made, written and read back has no float in between."""
+def test_integers_in_a_column_with_missing_values_keep_all_digits(tmp_path):
+    """A frame that is made, written and read back is not converted to floats."""
     path, counts = tmp_path / "x.parquet", [2**53 + 1, None, 2**63 - 1]
 
     frame = frames.make_frame({"count": counts}, Counted)
@@ -38,6 +38,6 @@ def test_whole_numbers_beside_gaps_keep_all_digits(tmp_path):
     for made in (frame, back):
         assert [None if pd.isna(n) else int(n) for n in made["count"]] == counts
         assert made["count"].dtype == "Int64"
-    # Floats that pandas has made of whole numbers beside gaps.
+    # Floats that pandas made of integers in a column with missing values.
     frames.write_frame(path, pd.DataFrame({"count": [3.0, float("nan")]}), Counted)
     assert pq.read_table(path)["count"].to_pylist() == [3, None]

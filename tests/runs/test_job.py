@@ -1,4 +1,4 @@
-"""A job in shards: done once each, refused under another plan, put together when all are there."""
+"""A job in shards: each is run once, another plan is rejected, complete results are joined."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def squares(job):
     return [(one.notes["number"], one.arrays["square"].item()) for one in job.results()]
 
 
-def test_each_shard_is_done_once_whoever_starts_it(tmp_path):
+def test_each_shard_is_done_once_by_any_process(tmp_path):
     job = begin(tmp_path, 2, 3, 5)
 
     assert [job.do(1, job.square), job.do(1, job.square)] == [True, False]
@@ -36,7 +36,7 @@ def test_each_shard_is_done_once_whoever_starts_it(tmp_path):
     assert Squares.open(tmp_path).manifest["result"] == {"n": 3}
 
 
-def test_a_shard_that_fails_or_is_held_is_not_done(tmp_path):
+def test_failed_or_locked_shard_is_not_done(tmp_path):
     job = begin(tmp_path, 2, 3)
 
     def fails(shard):
@@ -51,7 +51,7 @@ def test_a_shard_that_fails_or_is_held_is_not_done(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [0, 10, 200, -1])
-def test_a_cut_shard_is_named(tmp_path, kept):
+def test_truncated_shard_raises_an_error(tmp_path, kept):
     job = begin(tmp_path, 2)
     job.do_all(job.square)
     path = tmp_path / "shards" / "00000.npz"
@@ -61,7 +61,7 @@ def test_a_cut_shard_is_named(tmp_path, kept):
         squares(job)
 
 
-def test_another_plan_is_rejected_with_what_differs(tmp_path):
+def test_other_plan_is_rejected_with_the_difference(tmp_path):
     begin(tmp_path, 2, 3, power=2)
 
     with pytest.raises(RunError, match=r"power was 2, now 3\. Use .* or delete the folder: no sh"):
@@ -69,7 +69,7 @@ def test_another_plan_is_rejected_with_what_differs(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["[" * 300_000, "[]", '{"plan": 1}', "\\x00"])
-def test_a_damaged_manifest_is_named(tmp_path, content):
+def test_damaged_manifest_raises_an_error(tmp_path, content):
     (tmp_path / "manifest.json").write_text(content)
 
     with pytest.raises(DataError, match=r"manifest\.json"):

@@ -1,4 +1,4 @@
-"""Symbolic links within a run folder: one that leads out of the folder is not followed."""
+"""Symbolic links in a run folder are not followed if they lead out of the folder."""
 
 import json
 import os
@@ -14,12 +14,12 @@ from surface_consistency.runs.folder import RunFolder
 from tests.london import RUN, folder, scored  # noqa: F401 - fixtures
 
 SECRET = "root:x:0:0:secret"
-REFUSED = "error: {} leads out of its folder by a symbolic link or '..', which is not followed; put"
+ERROR = "error: {} leads out of its folder by a symbolic link or '..', which is not followed; put"
 
 
 @pytest.fixture
 def outside(tmp_path):
-    """A file that no run folder may show or change; it is looked at in the end."""
+    """A file that no run folder may show or change; its content is checked at the end."""
     file = tmp_path / "outside"
     file.write_text(SECRET)
     yield file
@@ -27,7 +27,7 @@ def outside(tmp_path):
 
 
 def run(capsys, *words):
-    """Run a command: its exit code and its errors; what it prints never has the secret."""
+    """Run a command: its exit code and its errors; the output never contains the secret."""
     capsys.readouterr()
     code = main([*map(str, words)])
     printed = capsys.readouterr()
@@ -45,19 +45,19 @@ READ += [("run", name) for name in ("manifest.json", "generations.jsonl")]
 
 
 @pytest.mark.parametrize(("command", "name"), READ)
-def test_a_file_that_is_a_link_to_elsewhere_is_not_read(folder, outside, capsys, command, name):
+def test_link_to_a_file_outside_the_folder_is_not_read(folder, outside, capsys, command, name):
     file = folder / name
     file.unlink(missing_ok=True)
     file.symlink_to(outside)
     words = [*RUN, "--out", folder] if command == "run" else [command, folder]
 
-    code, said = run(capsys, *words)
+    code, errors = run(capsys, *words)
 
     assert code == 2
-    assert said.startswith(REFUSED.format(file)) or said.startswith(REFUSED.format(file.resolve()))
+    assert errors.startswith(ERROR.format(file)) or errors.startswith(ERROR.format(file.resolve()))
 
 
-def test_links_that_stay_within_the_folder_and_a_link_to_it_are_followed(folder, capsys):
+def test_links_within_the_folder_and_links_to_it_are_followed(folder, capsys):
     (folder / "generations.jsonl").rename(folder / "elsewhere.jsonl")
     (folder / "generations.jsonl").symlink_to("elsewhere.jsonl")
     link = folder.parent / "link"
@@ -68,7 +68,7 @@ def test_links_that_stay_within_the_folder_and_a_link_to_it_are_followed(folder,
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "loop", "up/outside"])
-def test_a_name_in_a_file_does_not_lead_out_of_a_folder(tmp_path, outside, name):
+def test_names_in_files_that_lead_out_of_the_folder_are_rejected(tmp_path, outside, name):
     home = tmp_path / "home"
     home.mkdir()
     (home / "loop").symlink_to("loop/x")
@@ -79,8 +79,8 @@ def test_a_name_in_a_file_does_not_lead_out_of_a_folder(tmp_path, outside, name)
         within(home, name)
 
 
-def test_a_scoring_deletes_no_file_of_the_run_and_none_that_was_edited(folder, capsys):
-    """`scoring.json` of a stranger may name any file as one of an earlier scoring."""
+def test_scoring_does_not_delete_files_of_the_run_or_edited_files(folder, capsys):
+    """`scoring.json` of a downloaded run may list any file as one of an earlier scoring."""
     (folder / "mine.txt").write_text("mine")
     (folder / "checks" / "sub").mkdir()
     path = folder / "scoring.json"
@@ -97,23 +97,23 @@ def test_a_scoring_deletes_no_file_of_the_run_and_none_that_was_edited(folder, c
     scoring["files"] |= dict.fromkeys(names, "0" * 64) | digests
     path.write_text(json.dumps(scoring))
 
-    code, said = run(capsys, "score", folder, "--rule", "exact", "--setting", "resamples=5")
+    code, errors = run(capsys, "score", folder, "--rule", "exact", "--setting", "resamples=5")
 
-    assert (code, said.count("Traceback")) == (0, 0)
+    assert (code, errors.count("Traceback")) == (0, 0)
     assert all((folder / name).exists() for name in names[:-1])
 
 
 @pytest.mark.parametrize(
     ("content", "message"), [("[" * 200_000, "nested more than 64"), ('["a', "not JSON")]
 )
-def test_a_damaged_list_of_files_is_named(tmp_path, content, message):
+def test_damaged_list_of_files_raises_an_error(tmp_path, content, message):
     (tmp_path / CLAIMED).write_text(content)
 
     with pytest.raises(RecordError, match=message):
         claim_files(tmp_path, ["new.txt"])
 
 
-def test_a_list_of_files_behind_a_link_is_not_read(tmp_path, outside):
+def test_list_of_files_behind_a_link_is_not_read(tmp_path, outside):
     (tmp_path / "X").mkdir()
     (tmp_path / "X" / CLAIMED).symlink_to(outside)
 
@@ -130,13 +130,13 @@ def test_a_named_pipe_is_not_a_log(folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_named_pipe_in_the_place_of_a_file_is_refused(tmp_path):
+def test_named_pipe_in_place_of_a_file_is_rejected(tmp_path):
     os.mkfifo(tmp_path / "targets.parquet")
 
     with pytest.raises(DataError, match=r"targets\.parquet is not a regular file but a named pipe"):
         RunFolder(tmp_path).read_plan()
 
 
-def test_a_name_with_a_null_byte_is_not_within_a_folder(tmp_path):
+def test_name_with_a_null_byte_is_rejected(tmp_path):
     with pytest.raises(DataError, match="leads out of its folder"):
         within(tmp_path, "a\0b")

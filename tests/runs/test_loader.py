@@ -24,25 +24,25 @@ def load_run(folder):
     return load_runs([folder])[0]
 
 
-VERDICTS = [(True, True), (True, False), (None, True), (False, False)]
+LABELS = [(True, True), (True, False), (None, True), (False, False)]
 
 
 @pytest.fixture
 def made(make_run):
-    """Write a run of these verdicts with some columns changed."""
+    """Write a run of these labels with some columns changed."""
 
     def make(**columns):
-        return make_run("run", make_outcomes(VERDICTS).assign(**columns), make_manifest())
+        return make_run("run", make_outcomes(LABELS).assign(**columns), make_manifest())
 
     return make
 
 
-def test_load_run_is_faithful_to_the_files(make_run):
+def test_load_run_returns_the_content_of_the_files(make_run):
     manifest = make_manifest("toy_model")
     table = pd.DataFrame({"rule": ["exact", "NA"], "share": [0.25, None]})
     folder = make_run(
         "run",
-        make_outcomes(VERDICTS, categories=[("a", "b"), ()]),
+        make_outcomes(LABELS, categories=[("a", "b"), ()]),
         manifest,
         checks={"rules": table},
         highlights={"by_planted_exposure": table},
@@ -62,8 +62,8 @@ def test_load_run_is_faithful_to_the_files(make_run):
     assert run.checks["rules"]["share"].isna().tolist() == [False, True]
 
 
-def test_load_run_is_content_without_optional_files(made):
-    """A run needs neither checks nor highlights; an empty check is none."""
+def test_load_run_accepts_a_run_without_optional_files(made):
+    """Checks and highlights are optional, and an empty check is ignored."""
     folder = made()
     (folder / "checks" / "rules.csv").write_bytes(b"")
     assert load_run(folder).checks == {}
@@ -99,8 +99,8 @@ def test_load_run_rejects_broken_files(made, name, content, error, message):
         load_run(folder)
 
 
-def test_load_run_rejects_outcomes_of_another_schema_or_none(make_run):
-    outcomes = make_outcomes(VERDICTS)
+def test_load_run_rejects_outcomes_with_another_schema_or_without_rows(make_run):
+    outcomes = make_outcomes(LABELS)
     other = make_run("other", outcomes.rename(columns={"types": "kinds"}), make_manifest())
     empty = make_run("empty", outcomes.iloc[:0], make_manifest())
 
@@ -122,16 +122,16 @@ def test_load_run_rejects_outcomes_of_another_schema_or_none(make_run):
         ("model", ["toy_model"] * 3 + ["b"], r"'model' has 'toy_model', 'b', but manifest.json"),
     ],
 )
-def test_load_run_rejects_values_in(made, column, values, message):
+def test_load_run_rejects_invalid_values_of_a_column(made, column, values, message):
     with pytest.raises(DataError, match=message):
         load_run(made(**{column: values}))
 
 
-def test_load_runs_is_distinct_in_its_labels(make_run):
-    """Runs that share a model get as much of their path as tells them apart; others get none."""
-    outcomes = make_outcomes(VERDICTS)
+def test_load_runs_gives_distinct_labels(make_run):
+    """Only labels of runs with a common model contain their path, as much as is necessary."""
+    outcomes = make_outcomes(LABELS)
     folders = [make_run(name, outcomes, make_manifest()) for name in ("x/one", "x/two", "y/one")]
-    other = make_run("z", make_outcomes(VERDICTS, model="other"), make_manifest("other"))
+    other = make_run("z", make_outcomes(LABELS, model="other"), make_manifest("other"))
 
     pair = load_runs(folders[:2])
     runs = load_runs([*folders, other])
@@ -146,7 +146,7 @@ def test_load_runs_is_distinct_in_its_labels(make_run):
     assert {run.manifest.model for run in pair} == {"toy_model"}
 
 
-def test_load_runs_rejects_none_and_a_folder_given_twice(made, tmp_path):
+def test_load_runs_rejects_missing_and_repeated_folders(made, tmp_path):
     folder = made()
 
     with pytest.raises(ValueError, match=r"run is given more than once"):

@@ -1,4 +1,4 @@
-"""One writer at a time."""
+"""Locks that allow one writer at a time."""
 
 import errno
 import fcntl
@@ -20,7 +20,7 @@ with FileLock(sys.argv[1], RuntimeError):
 """
 
 
-def test_a_lock_names_its_owner_and_goes_with_it(tmp_path):
+def test_lock_contains_the_id_of_its_process_and_is_removed_on_release(tmp_path):
     path = tmp_path / "a.lock"
 
     with FileLock(path, RunError) as lock:
@@ -35,7 +35,7 @@ def test_a_lock_names_its_owner_and_goes_with_it(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_another_process_holds_a_lock_until_it_ends(tmp_path, end):
+def test_lock_of_another_process_is_released_when_it_ends(tmp_path, end):
     path = tmp_path / "a.lock"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", HOLD, path], **pipes) as child:
@@ -64,7 +64,7 @@ def test_a_lock_can_be_released_in_another_thread(tmp_path):
         assert path.read_text() == str(os.getpid())
 
 
-def test_a_file_system_without_locks_warns_and_goes_on(tmp_path, monkeypatch, caplog):
+def test_file_system_without_locks_gives_a_warning_only(tmp_path, monkeypatch, caplog):
     def fail(descriptor, operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -77,12 +77,12 @@ def test_a_file_system_without_locks_warns_and_goes_on(tmp_path, monkeypatch, ca
     assert "make sure that no other process writes there" in caplog.text
 
 
-def test_other_errors_of_the_file_are_not_hidden(tmp_path):
+def test_other_errors_of_the_lock_file_are_raised(tmp_path):
     with pytest.raises(OSError, match=r"(?i)directory"):
         FileLock(tmp_path, RunError)
 
 
-def test_a_lock_that_is_given_back_while_another_is_taking_it_is_taken(tmp_path, monkeypatch):
+def test_lock_released_during_an_acquisition_is_acquired(tmp_path, monkeypatch):
     """Between opening the file and locking it, its owner removes it."""
     path = tmp_path / "a.lock"
     lock_file = fcntl.flock
@@ -102,25 +102,25 @@ def test_a_lock_that_is_given_back_while_another_is_taking_it_is_taken(tmp_path,
             FileLock(path, RunError)
 
 
-TAKE = """
+ACQUIRE = """
 import sys
 from pathlib import Path
 from surface_consistency.runs.locks import FileLock
-taken, counter = 0, Path(sys.argv[1]).with_name("counter")
-while taken < 40:
+n_acquired, counter = 0, Path(sys.argv[1]).with_name("counter")
+while n_acquired < 40:
     try:
         with FileLock(sys.argv[1], lambda owner: BlockingIOError(owner)):
             counter.write_text(str(int(counter.read_text()) + 1))
-            taken += 1
+            n_acquired += 1
     except BlockingIOError:
         pass
 """
 
 
-def test_no_two_processes_hold_one_lock(tmp_path):
-    """Each adds to a number that it reads first, which loses counts where two do so at once."""
+def test_lock_is_never_acquired_by_two_processes(tmp_path):
+    """Each process increments a counter in a file; concurrent increments would lose counts."""
     (tmp_path / "counter").write_text("0")
-    command = [sys.executable, "-c", TAKE, tmp_path / "a.lock"]
+    command = [sys.executable, "-c", ACQUIRE, tmp_path / "a.lock"]
     children = [subprocess.Popen(command) for _ in range(4)]
 
     assert [child.wait() for child in children] == [0] * 4

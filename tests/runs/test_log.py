@@ -1,4 +1,4 @@
-"""The run log: what is on disk after kills, full disks, second writers and other settings."""
+"""The run log after killed processes, full disks, second writers and other settings."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ resource = pytest.importorskip("resource", reason="limits of a process need a PO
 
 
 def answer(number, text="London\nQ:", **fields):
-    """A generation as the driver hands it to the log."""
+    """A generation with the fields that the driver sets."""
     values = {"prompt_id": f"q{number}", "text": text, "prompt_key": f"{number:032x}"} | fields
     return Generation(**values)
 
@@ -49,7 +49,7 @@ def run_child(code, *arguments):
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **pipes, text=True)
 
 
-def test_a_log_takes_up_where_it_was(written, manifest):
+def test_log_is_resumed_after_its_last_answer(written, manifest):
     with RunLog.open(written, manifest) as log:
         assert len(log) == 3
         assert f"{1:032x}" in log
@@ -61,7 +61,7 @@ def test_a_log_takes_up_where_it_was(written, manifest):
 
 
 def test_a_lone_surrogate_does_not_stop_a_run(log_path, manifest):
-    """A text that UTF-8 cannot hold is written with the surrogate replaced, and counts as done."""
+    """A text with a lone surrogate is written with the surrogate replaced, and is done."""
     failed = answer(2, None, finish_reason="error", error="\udcff")
     with RunLog.open(log_path, manifest) as log:
         log.append([answer(1, "Malm\ud800ö"), failed])
@@ -71,7 +71,7 @@ def test_a_lone_surrogate_does_not_stop_a_run(log_path, manifest):
     assert (first.text, second.error) == ("Malm?ö", "?")
 
 
-def test_errors_are_not_done_and_give_way_to_answers(written, manifest):
+def test_errors_are_not_done_and_are_replaced_by_answers(written, manifest):
     with RunLog.open(written, manifest) as log:
         assert f"{2:032x}" not in log
         log.append([answer(2, "Paris")])
@@ -81,8 +81,8 @@ def test_errors_are_not_done_and_give_way_to_answers(written, manifest):
     assert len(by_id) == 4
 
 
-def test_the_settings_stand_beside_the_log(written, manifest):
-    """Time and package version may differ on resume; those of the first start are kept."""
+def test_settings_are_stored_in_the_folder_of_the_log(written, manifest):
+    """Time and package version may differ on resume; those of the first run are kept."""
     settings = written.with_name("generations.manifest.json")
     later = manifest.model_copy(update={"created_at": "2027-01-01", "package_version": "9"})
 
@@ -92,8 +92,8 @@ def test_the_settings_stand_beside_the_log(written, manifest):
         assert log.manifest.created_at == "2026-01-01T00:00:00Z"
 
 
-def test_a_torn_last_line_is_dropped_and_redone(written, manifest, caplog):
-    """Cut anywhere inside its last line, a log loses that line alone; reading changes nothing."""
+def test_truncated_last_line_is_dropped_and_repeated(written, manifest, caplog):
+    """A log truncated within its last line loses only that line; reading does not change it."""
     whole = written.read_bytes()
     start = whole.rstrip(b"\n").rindex(b"\n") + 1
 
@@ -110,8 +110,8 @@ def test_a_torn_last_line_is_dropped_and_redone(written, manifest, caplog):
     assert "generations.jsonl:4: the last line was cut off" in caplog.text
 
 
-def test_noise_behind_the_last_line_is_dropped(written, manifest):
-    """After a power failure a file may go on with bytes that nobody wrote."""
+def test_bytes_after_the_last_line_are_dropped(written, manifest):
+    """After a power failure, a file may end with bytes that were not written."""
     whole = written.read_bytes()
     written.write_bytes(whole + b"\0\0\0\xff")
 
@@ -122,8 +122,8 @@ def test_noise_behind_the_last_line_is_dropped(written, manifest):
 
 
 @pytest.mark.parametrize("end", [b'{"prompt_id": "q1", "te\n', b'{"name": "mine"}\n', b"\0\n"])
-def test_a_last_line_that_is_no_answer_but_has_its_end_is_rejected(written, manifest, end):
-    """It was not torn but edited; dropping it would lose an answer in silence."""
+def test_complete_last_line_that_is_not_an_answer_is_rejected(written, manifest, end):
+    """Such a line was edited, not truncated; dropping it could lose an answer."""
     written.write_bytes(written.read_bytes() + end)
     before = written.read_bytes()
 
@@ -147,7 +147,7 @@ def test_a_last_line_that_is_no_answer_but_has_its_end_is_rejected(written, mani
         (b"\xff\xfe", r"generations\.jsonl:2: not UTF-8 at byte 0"),
     ],
 )
-def test_a_corrupt_or_foreign_line_is_named(written, manifest, line, message):
+def test_invalid_line_raises_an_error_with_its_number(written, manifest, line, message):
     lines = written.read_bytes().splitlines()
     written.write_bytes(b"\n".join([lines[0], line, *lines[1:]]) + b"\n")
     before = written.read_bytes()
@@ -158,7 +158,7 @@ def test_a_corrupt_or_foreign_line_is_named(written, manifest, line, message):
     assert written.read_bytes() == before
 
 
-def test_predictions_made_elsewhere_can_be_read_but_not_continued(tmp_path, manifest):
+def test_predictions_made_elsewhere_can_be_read_but_not_resumed(tmp_path, manifest):
     path = tmp_path / "generations.jsonl"
     write_jsonl(path, [Generation(prompt_id="q1", text="a"), Generation(prompt_id="q2", text="b")])
     (tmp_path / "generations.manifest.json").write_text(manifest.model_dump_json())
@@ -168,8 +168,8 @@ def test_predictions_made_elsewhere_can_be_read_but_not_continued(tmp_path, mani
         RunLog.open(path, manifest)
 
 
-def test_other_settings_are_rejected_by_name(written, manifest):
-    """Every setting that differs is named with both values; a refused log is not left locked."""
+def test_other_settings_are_rejected_with_both_values(written, manifest):
+    """The error has both values of each setting that differs, and the log is not left locked."""
     decoding = {"answers": GenerationParams(max_new_tokens=20).model_dump(mode="json")}
     other = manifest.model_copy(update={"decoding": decoding, "runner": {"runner": "stored"}})
 
@@ -193,7 +193,7 @@ def test_lines_without_settings_are_rejected(written, manifest):
         RunLog.open(written, manifest)
 
 
-def test_settings_can_stand_elsewhere(log_path, tmp_path, manifest):
+def test_settings_can_be_stored_at_another_path(log_path, tmp_path, manifest):
     with RunLog.open(log_path, manifest, manifest_path=tmp_path / "manifest.json"):
         pass
 
@@ -211,7 +211,7 @@ def test_append_rejects_generations_without_a_key(log_path, manifest):
     assert log_path.read_bytes() == b""
 
 
-def test_a_log_that_cannot_be_read_or_made_is_named(tmp_path, manifest):
+def test_missing_log_and_invalid_path_raise_an_error(tmp_path, manifest):
     for read in (read_answers, lambda path: list(read_generations(path))):
         with pytest.raises(SourceNotFoundError, match=r"no run log .*none\.jsonl; run the study"):
             read(tmp_path / "none.jsonl")
@@ -232,7 +232,7 @@ def rows_of(path):
 
 
 def test_answers_are_the_columns_of_the_generations(written, manifest):
-    """Errors give way to answers or come last, the latest for each prompt."""
+    """Errors are replaced by answers or are last, with the latest error per prompt."""
     known = answer(1, rows_of(written)[0][2])
     with RunLog.open(written, manifest) as log:
         log.append([failure(5), answer(6, "naïve \U0001f600 \x00\n"), failure(7), known])
@@ -270,7 +270,7 @@ def test_answers_are_the_columns_of_the_generations(written, manifest):
         {"finish_reason": "refusal", "text": None, "error": "why"},
     ],
 )
-def test_good_lines_of_any_shape_are_read_alike(tmp_path, change):
+def test_both_readers_return_the_same_values_for_valid_lines(tmp_path, change):
     log = tmp_path / "log.jsonl"
     lines = [LINE | {"prompt_key": None, "prompt_id": "before"}, LINE | change]
     log.write_text("".join(f" {json.dumps(line)} \n\n" for line in lines))
@@ -314,7 +314,7 @@ CHANGES += [
         *(json.dumps(LINE | change).encode() for change in CHANGES),
     ],
 )
-def test_bad_lines_are_rejected_alike(tmp_path, line):
+def test_both_readers_reject_invalid_lines_with_the_same_error(tmp_path, line):
     log = tmp_path / "log.jsonl"
     good = json.dumps(LINE).encode()
     log.write_bytes(b"\n".join([good, line, good, b""]))
@@ -327,7 +327,7 @@ def test_bad_lines_are_rejected_alike(tmp_path, line):
     assert str(by_column.value) == str(by_record.value)
 
 
-def test_answers_pass_over_a_torn_last_line(written, tmp_path):
+def test_answers_are_read_without_a_truncated_last_line(written, tmp_path):
     written.write_bytes(written.read_bytes()[:-20])
     (tmp_path / "log.jsonl").touch()
 
@@ -349,8 +349,8 @@ with RunLog.open(sys.argv[1], manifest):
 
 
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_two_processes_on_one_run_get_a_clear_error(written, manifest, end):
-    """The second is told who writes; the run is free again when the first ends, even by a kill."""
+def test_second_process_on_a_run_gets_an_error(written, manifest, end):
+    """The error has the id of the first process; the lock ends with it, also if it is killed."""
     settings = written.with_name("generations.manifest.json")
     with run_child(HOLD, written, settings) as child:
         assert child.stdout.readline() == "open\n"
@@ -365,8 +365,8 @@ def test_two_processes_on_one_run_get_a_clear_error(written, manifest, end):
         assert len(log) == 3
 
 
-def test_a_full_disk_keeps_what_was_written(written, manifest):
-    """A batch that the system cuts off is taken back whole, and the run resumes after it."""
+def test_full_disk_keeps_the_batches_written_before(written, manifest):
+    """A partly written batch is removed, and the run resumes after the previous one."""
     whole = written.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with RunLog.open(written, manifest) as log:
@@ -384,7 +384,7 @@ def test_a_full_disk_keeps_what_was_written(written, manifest):
     assert len(list(read_generations(written))) == 6
 
 
-def test_a_device_without_space_is_named(written, manifest):
+def test_device_without_space_raises_an_error(written, manifest):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
     with RunLog.open(written, manifest) as log, open("/dev/full", "ab", buffering=0) as full:
@@ -397,8 +397,8 @@ def test_a_device_without_space_is_named(written, manifest):
         assert len(log) == 3
 
 
-def test_an_interrupted_batch_is_taken_back(written, manifest, monkeypatch):
-    """Ctrl-C between writing and syncing leaves whole batches only."""
+def test_interrupted_batch_is_removed(written, manifest, monkeypatch):
+    """Ctrl-C between writing and syncing leaves only complete batches."""
     whole = written.read_bytes()
 
     def interrupt(descriptor):
@@ -412,7 +412,7 @@ def test_an_interrupted_batch_is_taken_back(written, manifest, monkeypatch):
     assert written.read_bytes() == whole
 
 
-def test_each_batch_is_forced_to_the_disk(log_path, manifest, monkeypatch):
+def test_each_batch_is_synced_to_disk(log_path, manifest, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
 
@@ -424,8 +424,8 @@ def test_each_batch_is_forced_to_the_disk(log_path, manifest, monkeypatch):
     assert len(synced) == 2
 
 
-def test_a_full_size_log_is_read_in_bounded_memory(log_path, manifest, monkeypatch):
-    """Keys stay in memory, texts do not: 20,000 answers of 2 kB take less than 5 MB."""
+def test_large_log_is_read_in_bounded_memory(log_path, manifest, monkeypatch):
+    """Only keys are kept in memory: 20,000 answers of 2 kB take less than 5 MB."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     with RunLog.open(log_path, manifest) as log:
         for start in range(0, 20_000, 1_000):
@@ -491,7 +491,7 @@ def test_a_killed_run_resumes_to_the_same_log(tmp_path, manifest, sent):
 
 
 def test_two_answers_to_one_prompt_are_rejected(written, manifest):
-    """Not even a second start takes up such a log; the same answer twice is one answer."""
+    """Such a log cannot be resumed; two equal lines are one answer."""
     lines = written.read_text().splitlines(keepends=True)
     with written.open("a") as log:
         log.write(lines[0])
@@ -510,7 +510,7 @@ def test_two_answers_to_one_prompt_are_rejected(written, manifest):
 
 
 @pytest.mark.parametrize("group", ["repeat", "long-repeat", "a/b", "..\\x"])
-def test_groups_whose_logs_would_clash_are_rejected(tmp_path, group):
+def test_group_names_with_ambiguous_log_names_are_rejected(tmp_path, group):
     folder = RunFolder(tmp_path)
 
     assert folder.log("long", repeat=True).name == "generations-long-repeat.jsonl"

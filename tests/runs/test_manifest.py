@@ -1,4 +1,4 @@
-"""The settings of a run on disk: of this version, and refused of others."""
+"""The settings of a run on disk; other versions are rejected."""
 
 import json
 
@@ -15,7 +15,7 @@ def manifest(bits=8, **changes):
     return make_manifest(**{"source": {"source": "rows"}, "runner": runner} | changes)
 
 
-def test_manifest_differences_name_the_nested_field():
+def test_manifest_differences_contain_the_nested_field():
     changed = manifest(
         bits=4,
         decoding={"answers": {"max_new_tokens": 30, "stop": ["\n"]}},
@@ -31,7 +31,7 @@ def test_manifest_differences_name_the_nested_field():
     assert manifest().differences(manifest()) == {}
 
 
-def test_manifest_reads_back_from_json_and_its_signature_is_one_line():
+def test_manifest_is_read_back_from_json_and_its_signature_is_one_line():
     data = DataSource(id="rows", revision=None, digest="ab" * 32, n_questions=2)
     signature = manifest(data=data).signature
 
@@ -42,14 +42,14 @@ def test_manifest_reads_back_from_json_and_its_signature_is_one_line():
 
 
 @pytest.mark.parametrize(
-    ("version", "told"),
+    ("version", "message"),
     [
         (1, r"an earlier version .*\(manifest version 1, this package reads 4\); run again"),
         (5, r"a newer version .*\(manifest version 5, this package reads 4\); update"),
     ],
 )
-def test_manifest_of_another_version_names_the_remedy(version, told):
+def test_error_for_a_manifest_of_another_version_contains_the_remedy(version, message):
     stored = json.loads(manifest().model_dump_json()) | {"schema_version": version}
 
-    with pytest.raises(ValidationError, match=told):
+    with pytest.raises(ValidationError, match=message):
         RunManifest.model_validate_json(json.dumps(stored))

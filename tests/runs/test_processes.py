@@ -1,4 +1,4 @@
-"""Work on several cores says and gives what work on one does."""
+"""Several processes return the same results and warnings as one."""
 
 import multiprocessing
 import os
@@ -40,23 +40,23 @@ def two_cores(monkeypatch):
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_results_and_warnings_are_those_of_one_process(n_workers):
-    with pytest.warns(UnscoredWarning, match="is squared") as told:
+def test_several_processes_give_the_results_and_warnings_of_one(n_workers):
+    with pytest.warns(UnscoredWarning, match="is squared") as caught:
         assert map_processes(square, [3, 1, 2], n_workers=n_workers) == [9, 1, 4]
 
-    assert [str(one.message) for one in told] == [f"{n} is squared" for n in (3, 1, 2)]
+    assert [str(one.message) for one in caught] == [f"{n} is squared" for n in (3, 1, 2)]
 
 
-def test_a_worker_of_a_pool_does_them_itself():
+def test_daemonic_worker_runs_the_tasks_itself():
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply(doubled_in_a_pool, ([2, 3],)) == [4, 6]
 
 
-def test_a_killed_process_is_named_with_the_remedy():
+def test_killed_process_raises_an_error_with_the_remedy():
     with pytest.raises(RunError, match="was killed, perhaps because memory was full; give fewer"):
         map_processes(kill, [0, 1], n_workers=2)
 
 
-def test_an_error_comes_back_as_it_was_raised():
+def test_error_of_a_process_is_raised_unchanged():
     with pytest.raises(MissingDependencyError, match=r"pip install 'surface-consistency\[squares"):
         map_processes(lack, [0, 1], n_workers=2)

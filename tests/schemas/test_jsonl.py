@@ -31,8 +31,8 @@ entities = st.builds(
 )
 
 
-def test_read_jsonl_returns_what_was_written(tmp_path):
-    """A byte order mark and blank lines are passed over; non-finite floats survive."""
+def test_read_jsonl_returns_the_written_records(tmp_path):
+    """A byte order mark and blank lines are ignored; non-finite floats are kept."""
     path, bom, params = (tmp_path / f"{name}.jsonl" for name in ("entities", "bom", "params"))
     lines = [item.model_dump_json() for item in ENTITIES]
     bom.write_bytes(("\ufeff" + lines[0] + "\r\n\r\n" + lines[1]).encode("utf-8"))
@@ -70,13 +70,13 @@ def test_read_jsonl_is_lazy(tmp_path):
 
 
 def read_second(tmp_path, line, record=Entity):
-    """Read a file of which the second line is this one, and the first is fine."""
+    """Read a file with a valid first line and the given second line."""
     path, first = tmp_path / "rows.jsonl", {Entity: ENTITIES[0], SurfaceForm: NAME}[record]
     path.write_bytes(first.model_dump_json().encode() + b"\n" + line + b"\n")
     return list(read_jsonl(path, record))
 
 
-test_read_jsonl_rejects_and_names_the_line = refusals(
+test_read_jsonl_rejects_invalid_lines_with_their_number = refusals(
     read_second,
     (b'{"id": "Q1", "na', r"rows\.jsonl:2: not a Entity: field 'record': Invalid JSON"),
     (b'{"id": "Q1", "name": "\xff\xfe"}', r"rows\.jsonl:2: not UTF-8 at byte 22 of the line"),
@@ -99,7 +99,7 @@ test_read_jsonl_rejects_and_names_the_line = refusals(
 )
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path):
+def test_failed_write_keeps_the_previous_file(tmp_path):
     path = tmp_path / "entities.jsonl"
     write_jsonl(path, ENTITIES)
 

@@ -17,10 +17,10 @@ RECORDS = [
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_record_documents_every_field(record):
-    own = [name for name in record.model_fields if name in record.__annotations__]
+    names = [name for name in record.model_fields if name in record.__annotations__]
     source = inspect.getsource(record)
 
-    for name in own:
+    for name in names:
         line = next(line for line in source.splitlines() if line.startswith(f"    {name}:"))
         after = source.split(line, 1)[1].lstrip("\n")
         assert after.startswith('    """'), f"{record.__name__}.{name} has no docstring"
@@ -33,28 +33,28 @@ def test_record_is_strict_and_immutable_without_unknown_fields(record):
     assert {name: record.model_config[name] for name in expected} == expected
 
 
-ASKED = {"prompt_id": "a"}
+PROMPT = {"prompt_id": "a"}
 TURNS = (Message(role="user", content="Who?"),)
-JUDGED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x"}
+SCORED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x"}
 
 
-test_records_refuse_fields_that_contradict_each_other = refusals(
+test_records_reject_contradictory_fields = refusals(
     lambda record, fields: record(**fields),
     (Prompt, {"id": "a"}, "and not both"),
     (Prompt, {"id": "a", "text": "Who?", "messages": TURNS}, "and not both"),
     (Prompt, {"id": "a", "messages": ()}, "at least one message"),
     (Generation, {"prompt_id": "a", "text": None}, "`text` must be None exactly for"),
-    (Generation, ASKED | {"text": None, "finish_reason": "error"}, "`error` must be the reason"),
+    (Generation, PROMPT | {"text": None, "finish_reason": "error"}, "`error` must be the reason"),
     (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
     (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),
-    (Verdict, {**JUDGED, "correct": None}, "exactly if `correct` is None"),
-    (Verdict, {**JUDGED, "correct": True, "reason": "why"}, "exactly if `correct` is"),
+    (Verdict, {**SCORED, "correct": None}, "exactly if `correct` is None"),
+    (Verdict, {**SCORED, "correct": True, "reason": "why"}, "exactly if `correct` is"),
     error=ValidationError,
 )
 
 
 def test_records_with_a_reason_are_valid():
-    verdict = Verdict(**JUDGED, correct=None, reason="no accepted answer")
+    verdict = Verdict(**SCORED, correct=None, reason="no accepted answer")
     with pytest.raises(TypeError, match=r"Verdict has no truth value; test verdict\.correct"):
         bool(verdict)
     assert Generation(prompt_id="a", text="", finish_reason="length")

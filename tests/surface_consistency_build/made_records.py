@@ -1,4 +1,4 @@
-"""Rows and records as the makers of data write them."""
+"""Rows and records in the formats that the builders write."""
 
 import pytest
 from surface_consistency_build.cards.build_records import BuildManifest, SourceFile
@@ -65,8 +65,8 @@ def built_rows():
         row |= {"subject_aliases": ("NA", "null"), "object_surface": "London"}
         for template in ("original", "paraphrase"):
             question = relation.question(row["subject_surface"], template=template)
-            own = {"template": template, "question": question, "object_aliases": ("London", "NA")}
-            rows.append(RedirectQARow(**row, **own).model_dump(mode="json"))
+            cells = {"template": template, "question": question, "object_aliases": ("London", "NA")}
+            rows.append(RedirectQARow(**row, **cells).model_dump(mode="json"))
     return rows
 
 
@@ -86,7 +86,7 @@ def manifest():
 
 @pytest.fixture
 def subset(built_rows):
-    """Makes a subset of these rows, or of others."""
+    """Makes a subset of these rows or of given ones."""
 
     def make(name="v1.0.0", splits=None, **options):
         return Subset(
@@ -102,7 +102,7 @@ def subset(built_rows):
 
 @pytest.fixture
 def written():
-    """What a writer would have written to get figure 6; changes by column name."""
+    """The texts of a writer that give figure 6; changes are given by column name."""
 
     def make(**changes):
         cells = slaq_row(**changes)
@@ -116,7 +116,7 @@ def written():
 
 @pytest.fixture
 def article():
-    """An article that holds figure 6."""
+    """An article that contains figure 6."""
     cells = slaq_row()
     text = " ".join(str(cells[name]) for name in ("LongA", *(f"ShortA{k}" for k in range(1, 6))))
     given = {"title": "The Punic Wars", "category": "History", "text": text}

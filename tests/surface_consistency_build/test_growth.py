@@ -1,4 +1,4 @@
-"""Work on hostile dumps, wikitext and replies of writers grows linearly with their length."""
+"""The cost of parsing hostile dumps, wikitext and replies grows linearly with their length."""
 
 import json
 from contextlib import suppress
@@ -111,19 +111,19 @@ EDGES = {
 }
 
 
-def tried(work, *arguments):
-    """Work, or refuse."""
+def parse(work, *arguments):
+    """Parse, or raise an error."""
     with suppress(DataError, ValueError, IndexError):
         work(*arguments)
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts(name):
+def test_cost_of_parsing_texts_is_linear(name):
     work, units = TEXTS[name]
     for before, after in [("", ""), ("x", "x"), *EDGES.get(name, ())]:
         for unit in units:
-            check_growth(partial(tried, work), unit, before, after)
+            check_growth(partial(parse, work), unit, before, after)
 
 
 HEAD = "CREATE TABLE `page` (`page_id` int, `page_title` varbinary(255));\n"
@@ -159,10 +159,10 @@ READERS = {
 
 
 @pytest.mark.parametrize(("kind", "before", "unit"), DUMPS)
-def test_dumps(tmp_path, kind, before, unit):
+def test_cost_of_reading_dumps_is_linear(tmp_path, kind, before, unit):
     name = {"sql": "enwiki-20260101-page.sql", "xml": "pages.xml", "json": "entities.json"}[kind]
     paths = [tmp_path / size / name for size in ("small", "large")]
     for path, n in zip(paths, (SIZE, 16 * SIZE), strict=True):
         path.parent.mkdir()
         path.write_text(before + unit * (n // len(unit)))
-    compare_work(partial(tried, READERS[kind]), *paths, json.dumps(unit))
+    compare_work(partial(parse, READERS[kind]), *paths, json.dumps(unit))

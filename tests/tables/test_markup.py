@@ -1,4 +1,4 @@
-"""Texts of files are inert in Markdown, LaTeX and on the terminal."""
+"""Texts of files are escaped in Markdown, in LaTeX and on the terminal."""
 
 import html
 import re
@@ -34,7 +34,7 @@ TAGS = {"p", "strong", "code", "table", "thead", "tbody", "tr", "th", "td", "det
 
 
 def rendered(text):
-    """Render as GitHub does; no tag comes out but those that this package writes."""
+    """Render like GitHub, and check that only tags of this package appear."""
     shown = MarkdownIt("gfm-like").render(text)
     tags = {tag.lower() for tag in re.findall(r"</?([A-Za-z][\w-]*)", shown)}
     assert tags <= TAGS, tags - TAGS
@@ -48,7 +48,7 @@ def text_of(shown):
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_a_label_is_inert_and_readable_in_markdown(label):
+def test_label_is_escaped_and_readable_in_markdown(label):
     wanted = printable(one_line(label))
 
     cells = rendered(markdown_rows(["label", "n"], [[markdown_code(label), "1"]] * 2))
@@ -62,7 +62,7 @@ def test_a_label_is_inert_and_readable_in_markdown(label):
             assert shown == "".join(printable(one_line(wanted)).split())
 
 
-def test_words_and_numbers_of_sentences_are_plain_in_markdown():
+def test_words_and_numbers_of_sentences_are_not_escaped_in_markdown():
     sentence = (
         "The accuracy (score) of beta is −8.2 points lower [−12.1, 3.0] (95 % CI 1,080 to 42.6, "
         "p < 0.001; 6 items, t-test): 3/20, “non-inferior”, item's 75%."
@@ -81,7 +81,7 @@ def frame_of(labels):
     return pd.DataFrame(rows).astype({"correct": int})
 
 
-def test_results_are_inert_in_markdown():
+def test_labels_of_results_are_escaped_in_markdown():
     frame = frame_of([label for label in LABELS if label.strip()][:30])
     wide = frame[frame["form"] == "a"].assign(other=lambda f: 1 - f["correct"])
     results = [
@@ -120,7 +120,7 @@ def labelled(labels):
     return Table(frame=frame, caption=" ".join(labels), columns=columns, model=None)
 
 
-def test_a_row_of_latex_does_not_begin_with_an_argument_of_the_row_before():
+def test_latex_row_does_not_begin_with_an_argument_of_the_line_break():
     lines = latex_table(labelled(["[2em]", " [2em]", "*", "a"]), caption="", label="t").splitlines()
 
     starts = [line[:2] for line in lines if line.endswith("\\\\")]
@@ -155,7 +155,7 @@ def test_tables_of_hostile_labels_compile(tmp_path):
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
-def test_no_command_prints_a_control_character(command, form, tmp_path, capsys):
+def test_control_characters_of_labels_are_not_printed(command, form, tmp_path, capsys):
     hostile = "\x1b[31mred\x07\x9b1m\u202e\u2066x"
     frame = frame_of([hostile, "plain"]).assign(other=1)
     if command[0] == "paired":

@@ -1,4 +1,4 @@
-"""Numbers as people read them, and tables in the terminal."""
+"""Formatted numbers, and tables on the terminal."""
 
 import math
 
@@ -36,7 +36,7 @@ HARD = "\u00a0"
         *((12345.6, "number", "12,346"), (123.45, "number", "123.5"), (7, "number", "7")),
         *((0, "number", "0.00"), (math.inf, "number", "∞"), (0.0042, "number", "0.0042")),
         *((0.1746, "decimal", "0.175"), (-0.05, "decimal", "−0.050"), (1, "decimal", "1.000")),
-        # What rounding left of nothing.
+        # Values that are rounded to zero.
         *((-0.0004, "decimal", "0.000"),),
         *((-1.7e-16, "number", "0.00"), (1.7e-16, "number", "0.00"), (-2e-9, "number", "−2e-09")),
     ],
@@ -45,7 +45,7 @@ def test_format_number(value, kind, text):
     assert format_number(value, kind) == text
 
 
-def test_format_interval_needs_both_bounds():
+def test_format_interval_is_empty_without_both_bounds():
     assert format_interval(0.121, 0.231) == f"[12.1,{HARD}23.1]"
     assert format_interval(-0.07, 0.2603, "decimal") == f"[−0.070,{HARD}0.260]"
     assert format_interval(None, 0.2) == format_interval(math.nan, 0.2) == ""
@@ -73,7 +73,7 @@ def test_format_value(value, text):
     assert not any(" " in part for part in format_value(value))
 
 
-def test_a_cell_has_the_star_of_its_p_value_and_the_number_beside_it():
+def test_cell_has_the_star_of_its_p_value_and_a_second_number():
     column = Column(key="r", title="r", kind="decimal", star="p", beside=("n", "count", "(of {})"))
 
     cells = [
@@ -113,7 +113,7 @@ def _table(**columns):
     )
 
 
-def test_table_text_is_aligned():
+def test_columns_of_table_text_are_aligned():
     lines = table_text(_table(note="So it is.")).splitlines()
     assert lines[0] == "Rates"
     assert lines[-1] == "So it is."
@@ -122,9 +122,9 @@ def test_table_text_is_aligned():
         "1,200/1,200/1,200/1,200", "x,", "y",
     ]  # fmt: skip
     assert lines[3].index("correct") == lines[4].index("not scored") == lines[1].index("Verdict")
-    # Wide letters take two places.
+    # Wide characters have two columns.
     assert lines[5].index("incorrect") == lines[1].index("Verdict") - 2
-    # A missing label is a dash, and without rows the headings stay.
+    # A missing label is a dash, and a table without rows keeps its headings.
     table = _table()
     second = table.frame.to_dict("records")[1]
     assert (
@@ -137,7 +137,7 @@ def test_table_text_is_aligned():
 
 
 def contrast(one, other):
-    """How well a colour is read on another, from 1 to 21, as WCAG 2.2 defines it."""
+    """The contrast ratio of two colours, from 1 to 21, as WCAG 2.2 defines it."""
     bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (bright + 0.05) / (dark + 0.05)
 
@@ -151,7 +151,7 @@ def luminance(colour):
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK])
 @pytest.mark.parametrize(
-    ("front", "back", "least"),
+    ("front", "back", "minimum"),
     [
         *(
             ("ink", "page", 14),
@@ -170,13 +170,13 @@ def luminance(colour):
         *((f"model-{number}", "page", 3.8) for number in range(4)),
     ],
 )
-def test_pairs_of_colours_can_be_read(colours, front, back, least):
+def test_pairs_of_colours_have_the_minimum_contrast(colours, front, back, minimum):
     both = {**colours, **heat_colours(colours)}
 
-    assert contrast(both[front], both[back]) >= least
+    assert contrast(both[front], both[back]) >= minimum
 
 
-def test_schemes_have_the_same_roles_and_sixteen_models_differ():
+def test_schemes_have_the_same_roles_and_sixteen_model_styles_differ():
     assert set(LIGHT) == set(DARK)
     assert len({model_style(index) for index in range(16)}) == 16
     assert [model_style(index)[1] for index in range(4)] == list(MARKERS)
@@ -191,5 +191,5 @@ def test_schemes_have_the_same_roles_and_sixteen_models_differ():
         (pd.Timestamp("2026-01-02"), "2026-01-02 00:00:00"),
     ],
 )  # fmt: skip
-def test_json_has_a_cell_as_it_is_or_as_null(cell, written):
+def test_json_value_keeps_a_cell_or_gives_null(cell, written):
     assert json_value(cell) == written

@@ -1,4 +1,4 @@
-"""Sentences state their row: quantity, subject, estimate, interval, p, n and clusters."""
+"""Sentences contain quantity, subject, estimate, interval, p, n and clusters of their row."""
 
 import math
 
@@ -48,7 +48,7 @@ def accuracy(**cells):
     return text(difference(row(**cells), "d", *names, **options))
 
 
-def test_a_significant_difference_has_a_direction():
+def test_sentence_of_a_significant_difference_has_a_direction():
     assert accuracy() == (
         "The accuracy of ada is 20.4 points lower under the redirect than under the title (95 % CI "
         "13.6 to 27.3, p < 0.001; 122 pairs, 60 facts)."
@@ -59,7 +59,7 @@ def test_a_significant_difference_has_a_direction():
     assert accuracy(kind="number").startswith("The accuracy of ada is 0.20 lower under the redirec")
 
 
-def test_a_difference_that_is_not_significant_has_the_minimum_detectable_difference():
+def test_nonsignificant_difference_states_the_minimum_detectable_difference():
     assert accuracy(value=-0.016, low=-0.181, high=0.148, p=0.84) == (
         "The accuracy of ada does not differ significantly between title and redirect (difference "
         "−1.6 points, 95 % CI −18.1 to 14.8, p = 0.84; 122 pairs, 60 facts; minimum detectable "
@@ -69,7 +69,7 @@ def test_a_difference_that_is_not_significant_has_the_minimum_detectable_differe
     assert wide.endswith("60 facts; too few to detect any difference).")
 
 
-def test_a_correction_that_changes_the_decision_is_named_with_both_p_values():
+def test_both_p_values_are_stated_if_a_correction_changes_the_decision():
     cells = {"value": 0.111, "low": 0.013, "high": 0.219, "p": 0.077, "p_value": 0.027}
     corrected = accuracy(**cells, correction="Holm")
 
@@ -79,7 +79,7 @@ def test_a_correction_that_changes_the_decision_is_named_with_both_p_values():
     assert ", Holm-corrected p = 0.030; 122 pairs, 60 facts)." in kept
 
 
-def test_the_level_is_that_of_the_interval_and_of_the_test():
+def test_confidence_applies_to_interval_and_test():
     cells = {"value": 0.09, "low": 0.011, "high": 0.173, "p": 0.063}
 
     assert "does not differ significantly" in accuracy(**cells)
@@ -88,7 +88,7 @@ def test_the_level_is_that_of_the_interval_and_of_the_test():
     assert "(90 % CI 1.1 to 17.3, p = 0.063;" in shown
 
 
-ALIKE = "the values are equal in all clusters, so that their spread is unknown"
+NO_SPREAD = "the values are equal in all clusters, so that their spread is unknown"
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ ALIKE = "the values are equal in all clusters, so that their spread is unknown"
             {"not_inferred": too_few_clusters(2.1)},
             "15 pairs in 3 facts are too few (effective number of clusters 2.1, minimum 4).",
         ),
-        ({"not_inferred": ALIKE}, f"{ALIKE} (15 pairs in 3 facts)."),
+        ({"not_inferred": NO_SPREAD}, f"{NO_SPREAD} (15 pairs in 3 facts)."),
     ],
 )
-def test_too_few_clusters_infer_nothing(cells, reason):
+def test_differences_with_too_few_clusters_are_not_inferred(cells, reason):
     nan = math.nan
     shown = accuracy(value=0.5, low=nan, high=nan, p=nan, n=15, n_clusters=3, **cells)
 
@@ -122,13 +122,13 @@ def test_too_few_clusters_infer_nothing(cells, reason):
         *(((0.55, 0.7), None, 0.5, 1), ((0.45, 0.7), None, 0.5, 0), ((0.3, 0.45), None, 0.5, -1)),
     ],
 )
-def test_a_direction_needs_interval_and_test(bounds, p_value, null, sign):
+def test_direction_requires_interval_and_test(bounds, p_value, null, sign):
     cells = dict(zip(("x_low", "x_high"), bounds, strict=True))
 
     assert direction(cells, "x", p_value, null=null) == sign
 
 
-def test_rates_have_their_interval_and_counts():
+def test_sentence_of_a_rate_has_interval_and_counts():
     flips = {"d": 0.475, "d_low": 0.373, "d_high": 0.578, "n": 122, "n_clusters": 60}
 
     assert text(rate(flips, "d", "flip rate of ada", clusters="facts")) == (
@@ -148,7 +148,7 @@ UNSURE = "not significantly different from 0.50; minimum detectable difference 0
 @pytest.mark.parametrize(
     ("low", "words"), [(0.52, "significantly different from 0.50"), (0.42, UNSURE)]
 )
-def test_rates_may_be_compared_with_a_null_value(low, words):
+def test_sentence_of_a_rate_can_compare_it_with_a_null_value(low, words):
     area = {"auc": 0.6, "auc_low": low, "auc_high": 0.7, "n": 40}
 
     shown = text(rate(area, "auc", "area under the curve", kind="number", null=0.5))
@@ -157,7 +157,7 @@ def test_rates_may_be_compared_with_a_null_value(low, words):
     assert shown.endswith(f"40 pairs; {words}).")
 
 
-def test_equivalence_needs_both_one_sided_tests():
+def test_equivalence_requires_both_one_sided_tests():
     options = {"p": "p_equivalent", "margin": 0.08, "unit": "items"}
     cells = row(value=-0.017, low=-0.047, high=0.004, n=240, n_clusters=48)
 
@@ -168,10 +168,10 @@ def test_equivalence_needs_both_one_sided_tests():
     )
     real = cells | {"p_equivalent": 0.0004, "d_high": -0.001, "p": 0.03, "holm": 0.06}
     also = " The difference is statistically significant, although within the margin."
-    for p_difference, is_said in ((None, True), ("p", True), ("holm", False)):
+    for p_difference, is_stated in ((None, True), ("p", True), ("holm", False)):
         shown = equivalence(real, "d", "accuracy", "a", "a2", p_difference=p_difference, **options)
-        assert text(shown).endswith(also) == is_said
-    # Each one-sided test is at half of 1 minus the level.
+        assert text(shown).endswith(also) == is_stated
+    # The level of each one-sided test is half of 1 minus the confidence.
     for p_value in (0.03, 0.06, math.nan, None):
         not_shown = cells | {"p_equivalent": p_value}
         assert equivalence(not_shown, "d", "accuracy", "a", "a2", **options) == []
@@ -185,11 +185,11 @@ def test_equivalence_needs_both_one_sided_tests():
         ("abc", "No two of the 3 models differ significantly in accuracy (simultaneous 95 % conf"),
     ],
 )
-def test_ranking_names_the_models_that_may_be_the_best(best, words):
+def test_ranking_states_which_models_may_be_the_best(best, words):
     assert text(ranking([*best], 3, "accuracy")).startswith(words)
 
 
-def test_repeats_have_a_number_per_stratum_with_an_interval():
+def test_sentence_of_repeats_has_a_rate_per_stratum_with_an_interval():
     columns = ("flip_rate", "flip_rate_low", "flip_rate_high", "form")
     nan = math.nan
     rows = ((0.067, 0.0, 0.449, "short"), (0.052, nan, nan, "x"), (0.087, 0.0, 0.34, "free"))
@@ -202,7 +202,7 @@ def test_repeats_have_a_number_per_stratum_with_an_interval():
     assert repeats(strata[1:2]) == []
 
 
-def test_many_comparisons_are_counted():
+def test_comparisons_after_the_third_are_counted():
     found, null = row(), row(value=0.01, low=-0.1, high=0.1, p=0.9)
     rows = (
         [found] * 5
@@ -235,7 +235,7 @@ def test_minimum_detectable_differences_are_2_8_standard_errors():
     assert math.isnan(detectable_difference(math.nan, math.nan))
 
 
-def test_notes_of_tables_have_the_range_and_the_rows_without_power():
+def test_note_states_detectable_difference_and_rows_without_power():
     table = pd.DataFrame({"d_low": [math.nan, -0.7, -0.07], "d_high": [math.nan, 0.7, 0.07]})
 
     assert detectable_note(table, "d") == (
@@ -245,14 +245,14 @@ def test_notes_of_tables_have_the_range_and_the_rows_without_power():
     assert detectable_note(table[:0], "d") == ""
 
 
-def test_counts_and_lists():
+def test_phrases_of_counts_lists_and_missing_scores():
     assert size({"n": 1, "n_clusters": 1}, "pairs", "facts") == "; 1 pair"
     assert size({"n": 1200, "n_clusters": math.nan}) == "; 1,200 pairs"
     assert size({}) == ""
     assert listing(["a"]) == "a"
     assert paragraph([["A."], [], ["B."]]) == ["A.", " ", "B."]
-    told = "4 of 1,220 pairs of bob have no score and are excluded."
-    assert text(missing(4, 1220, of=" of bob")) == told
+    expected = "4 of 1,220 pairs of bob have no score and are excluded."
+    assert text(missing(4, 1220, of=" of bob")) == expected
     assert missing(0, 122) == []
 
 
@@ -269,7 +269,7 @@ ROWS = st.tuples(st.floats(-0.9, 0.9), st.floats(0.0, 0.5), st.floats(0.0, 0.5))
     what=st.sampled_from(["difference", "rate", "null", "equivalence"]),
 )
 @settings(deadline=None)
-def test_sentences_are_read_back_into_their_records(ends, p, n, kind, what):
+def test_sentences_are_parsed_back_into_their_records(ends, p, n, kind, what):
     cells = row(*ends, p=p, n=n, n_clusters=max(1, n // 2))
     if what == "difference":
         sentence = difference(cells, "d", "accuracy of ada", "title", "redirect", p="p", kind=kind)
@@ -290,7 +290,7 @@ def test_sentences_are_read_back_into_their_records(ends, p, n, kind, what):
     assert {record["column"], record["estimate"], record["n"]} == {"d", ends[0], n}
 
 
-def test_a_record_has_the_labels_of_its_row_and_the_names_of_conditions():
+def test_record_has_the_labels_of_its_row_and_the_names_of_conditions():
     cells = row(model="ada", type="alias", not_inferred="")
     (record,) = claim_records(difference(cells, "d", "accuracy", "title", "redirect", p="p"))
 

@@ -1,4 +1,4 @@
-"""Groups of a frame, results laid out, and columns described."""
+"""Grouping of frames, results per group, and descriptions of columns."""
 
 from typing import get_args
 
@@ -24,7 +24,7 @@ def _mean(part: pd.DataFrame) -> dict[str, float]:
     return {"mean": float(part["value"].mean())}
 
 
-def test_groups_stand_in_order_of_appearance_and_nested() -> None:
+def test_groups_are_nested_and_in_order_of_appearance() -> None:
     table = tabulate(_FRAME, ["model", "task"], _mean)
 
     assert table.to_dict("list") == {
@@ -43,7 +43,7 @@ def test_groups_stand_in_order_of_appearance_and_nested() -> None:
         assert list(empty.columns) == by
 
 
-def test_a_group_may_give_a_result_several_rows_or_none() -> None:
+def test_group_may_give_one_row_several_rows_or_none() -> None:
     gives: dict[str, Row | list[Row] | None] = {
         "x": {"rate": 0.5, "n": 2},
         "y": [{"rate": 0.1, "n": 1}, {"rate": 0.2, "n": 3}],
@@ -58,7 +58,7 @@ def test_a_group_may_give_a_result_several_rows_or_none() -> None:
     assert table["rate"].tolist() == [0.5, 0.1, 0.2]
 
 
-def test_categories_without_rows_make_no_group() -> None:
+def test_categories_without_rows_are_not_groups() -> None:
     frame = _FRAME.assign(task=pd.Categorical(_FRAME["task"], categories=["z", "y", "x"]))
 
     table = tabulate(frame, ["task", "model"], _mean)
@@ -66,7 +66,7 @@ def test_categories_without_rows_make_no_group() -> None:
     assert table["task"].astype(str).tolist() == ["x", "x", "y", "y"]
 
 
-def test_a_table_is_described_by_keys_and_columns_of_its_own() -> None:
+def test_table_is_described_by_keys_and_custom_columns() -> None:
     with pytest.warns(
         UndefinedMetricWarning, match=r"undefined .NaN.. interval of low_accuracy, high_accuracy"
     ):
@@ -75,12 +75,12 @@ def test_a_table_is_described_by_keys_and_columns_of_its_own() -> None:
             ["model"],
             lambda part: split_accuracy(part["value"], part["correct"], missing="drop"),
         )
-    own = Column(key="threshold", title="Cut", kind="number")
+    custom = Column(key="threshold", title="Cut", kind="number")
 
     table = describe(
         numbers,
         "Accuracy by value",
-        ["model n_missing", own, "difference"],
+        ["model n_missing", custom, "difference"],
         titles={"n_missing": "Left out"},
         note="Cut at the median.",
         cluster_column="n_clusters",
@@ -88,23 +88,23 @@ def test_a_table_is_described_by_keys_and_columns_of_its_own() -> None:
 
     assert [column.title for column in table.columns] == ["Model", "Left out", "Cut", "Difference"]
     assert table.columns[-1].high == "difference_high"
-    own = (table.note, table.cluster_column, table.model)
-    assert own == ("Cut at the median.", "n_clusters", "model")
+    found = (table.note, table.cluster_column, table.model)
+    assert found == ("Cut at the median.", "n_clusters", "model")
 
 
-def test_a_description_leaves_the_catalogue_as_it_is() -> None:
+def test_custom_titles_do_not_change_the_catalogue() -> None:
     describe(pd.DataFrame({"n": [1]}), "Texts", "n", titles={"n": "Texts"})
 
     assert COLUMNS["n"].title == "Pairs"
 
 
-def test_a_table_without_rows_has_the_columns_that_it_shows() -> None:
+def test_table_without_rows_has_the_described_columns() -> None:
     table = describe(tabulate(_FRAME.iloc[:0], ["model"], _mean), "Nothing", "model n auc")
 
     assert list(table.frame.columns) == ["model", "n", "auc", "auc_low", "auc_high"]
 
 
-_LOST, _TWO, _AREA = ColumnNotFoundError, ["model", "relation"], {"auc": "Area"}
+_MISSING, _TWO, _AREA = ColumnNotFoundError, ["model", "relation"], {"auc": "Area"}
 _RATIO = _FRAME.assign(ratio=0.5)
 _TWICE = "key\ttitle\tkind\nn\tPairs\tcount\nn\tTexts\tcount"
 
@@ -116,28 +116,28 @@ def _named(part: pd.DataFrame) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: tabulate(_FRAME, _TWO, _mean), _LOST, "'relation'.*'model', 'task', 'value'"),
+        (lambda: tabulate(_FRAME, _TWO, _mean), _MISSING, "'relation'.*'model', 'task', 'value'"),
         (lambda: tabulate(_FRAME, ["model"], _named), ValueError, "'model'.*rename it"),
-        (lambda: describe(_FRAME, "Flips", "model auc"), _LOST, "'Flips'.*'auc'"),
+        (lambda: describe(_FRAME, "Flips", "model auc"), _MISSING, "'Flips'.*'auc'"),
         (lambda: describe(_RATIO, "Flips", "ratio"), ValueError, "'Flips'.*'ratio'.*Column"),
         (lambda: describe(_FRAME, "Flips", "model", titles=_AREA), ValueError, "'Flips'.*'auc'"),
         (lambda: catalogue(_TWICE), ValueError, "'n' twice"),
     ],
     ids=["group", "statistic", "column", "key", "heading", "catalogue"],
 )
-def test_columns_that_do_not_fit_are_refused(call, error, message) -> None:
+def test_invalid_columns_are_rejected(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
 
 
-def test_every_row_of_the_catalogue_has_a_kind_that_cells_know() -> None:
+def test_every_column_of_the_catalogue_has_a_valid_kind_and_a_title() -> None:
     kinds = set(get_args(ColumnKind))
 
     assert {column.kind for column in COLUMNS.values()} <= kinds
     assert all(column.title for column in COLUMNS.values())
 
 
-def test_a_column_may_be_shown_as_another_entry() -> None:
+def test_column_can_be_described_by_another_entry() -> None:
     frame = pd.DataFrame({"n": [3], "accuracy": [0.5], "accuracy_low": [0.4], "accuracy_high": [1]})
 
     table = describe(frame, "Slots", "n:slots accuracy:agreement_with kappa? accuracy_difference?")

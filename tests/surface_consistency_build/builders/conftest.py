@@ -1,4 +1,4 @@
-"""The miniature wiki, which the builders are tested on."""
+"""The miniature wiki for tests of the builders."""
 
 from pathlib import Path
 

@@ -35,7 +35,7 @@ def custom(data_files):
     return data_files / "lmlm_audit" / "data" / "custom_databases"
 
 
-def test_build_gives_every_prompt_and_every_triplet_once(source, tmp_path):
+def test_build_writes_every_prompt_and_every_triplet_once(source, tmp_path):
     build_dataset("lmlm-audit", source, tmp_path / "out")
     prompts, triplets = (
         datasets.load_dataset(str(tmp_path / "out"), name, split="test")
@@ -56,8 +56,8 @@ def test_build_gives_every_prompt_and_every_triplet_once(source, tmp_path):
     ]
 
 
-def test_list_of_differences_is_what_the_tables_give(custom, tmp_path):
-    """The page is not edited by hand, and every difference has a reason."""
+def test_committed_list_of_differences_equals_that_of_the_tables(custom, tmp_path):
+    """The page is not edited manually, and every difference has a reason."""
     main([str(custom), "--out", str(tmp_path / "page.md")])
 
     page = (FOLDER / "DIFFERENCES.md").read_text(encoding="utf-8")
@@ -66,17 +66,17 @@ def test_list_of_differences_is_what_the_tables_give(custom, tmp_path):
     assert "other names" not in page
 
 
-def test_card_tells_the_sizes():
+def test_card_states_the_sizes_of_the_databases():
     card = (FOLDER / "README.md").read_text(encoding="utf-8")
 
     for domain in DOMAINS:
-        told = re.search(rf"^\| {domain} \|(.*)\|$", card, re.M)[1]
+        cells = re.search(rf"^\| {domain} \|(.*)\|$", card, re.M)[1]
         table = load_fact_table(domain)
         made = [len(build_topology(table, name).database) for name in TOPOLOGIES]
-        assert [int(cell) for cell in told.split("|")] == made
+        assert [int(cell) for cell in cells.split("|")] == made
 
 
-def test_build_rejects_a_folder_without_databases_and_prompts_of_another_one(source, tmp_path):
+def test_build_rejects_empty_folders_and_prompts_of_another_database(source, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceNotFoundError, match=r"no database with prompts in .*empty"):
         build_dataset("lmlm-audit", tmp_path / "empty", tmp_path / "out")
@@ -87,8 +87,8 @@ def test_build_rejects_a_folder_without_databases_and_prompts_of_another_one(sou
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_no_builder_is_named_as_its_folder():
-    """`load_dataset` refuses a folder with a script of its own name."""
+def test_builder_modules_have_other_names_than_their_folders():
+    """`load_dataset` rejects a folder with a script of the same name."""
     files = list(Path(builders.__file__).parent.glob("*/*.py"))
     assert files
     assert not {file.stem for file in files} & {file.parent.name for file in files}

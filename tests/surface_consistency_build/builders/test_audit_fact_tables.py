@@ -29,7 +29,7 @@ NEAR = (*HEAD, "fact_subject", "fact_relation")
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_names_are_unique_per_relation_and_per_object(domain):
-    """A later registration would overwrite an earlier one, and merge two answers of one
+    """A later registration would overwrite an earlier one and merge two answers to one
     question."""
     table = load_fact_table(domain)
     owners = {}
@@ -99,7 +99,7 @@ def test_table_is_read_from_files(tmp_path):
         ),
     ],
 )
-def test_reading_rejects_broken_tables(tmp_path, tables, message):
+def test_invalid_files_of_tables_are_rejected(tmp_path, tables, message):
     with pytest.raises(DataError, match=message):
         read_fact_table(write(tmp_path, **tables))
 

@@ -37,7 +37,7 @@ def prompts_of(data_files):
 
 @pytest.mark.parametrize("style", AUDIT_STYLES)
 def test_styles_agree_with_the_published_prompts(prompts_of, style):
-    """All 1,938 facts of the twelve databases, in each style, letter by letter."""
+    """All 1,938 facts of the twelve databases, in each style, with identical texts."""
     n_prompts = 0
     for database in CUSTOM:
         published = prompts_of(style, *database)
@@ -49,8 +49,8 @@ def test_styles_agree_with_the_published_prompts(prompts_of, style):
     assert n_prompts == 1_938
 
 
-# How many of the released 100 have the plain wording, counted in the published files: theirs are
-# written one by one, paraphrased by "Can you tell me" and mostly with a space after the gap.
+# Number of the 100 released prompts with the plain wording, counted in the published files: theirs
+# are written individually, with "Can you tell me" and mostly with a space after the gap.
 PLAIN = {"paraphrased_questions": 0, "cloze": 0, "continuations": 7}
 
 
@@ -58,24 +58,24 @@ PLAIN = {"paraphrased_questions": 0, "cloze": 0, "continuations": 7}
 def test_plain_wordings_agree_with_few_released_prompts(prompts_of, style):
     released = prompts_of(style)
 
-    worded = audit_prompts(released, style=style, wordings={})
+    plain = audit_prompts(released, style=style, wordings={})
 
-    agree = sum(one == other for one, other in zip(worded, released, strict=True))
+    agree = sum(one == other for one, other in zip(plain, released, strict=True))
     assert agree == PLAIN.get(style, 5)
 
 
 @pytest.mark.parametrize("style", ["contextual_questions", "fewshot_questions"])
 def test_frames_agree_with_all_released_prompts(prompts_of, style):
-    """Given the released questions as wordings, the frames around them are the published ones."""
-    for asked, row in zip(prompts_of("direct_questions"), prompts_of(style), strict=True):
-        wording = AuditWording(question=asked.prompt_text, statement="-")
+    """With the released questions as wordings, the prompts equal the published ones."""
+    for direct, row in zip(prompts_of("direct_questions"), prompts_of(style), strict=True):
+        wording = AuditWording(question=direct.prompt_text, statement="-")
         text = audit_prompt_text(
             row.subject, row.relation, style=style, wordings={row.relation: wording}
         )
         assert text == row.prompt_text
 
 
-def test_relations_with_slots_are_worded():
+def test_relations_with_slots_get_their_wording():
     question = "Who was {office|lower} of {subject} in {year}?"
     wordings = {"{office} of {year}": AuditWording(question=question, statement="-")}
 
@@ -88,18 +88,18 @@ def test_relations_with_slots_are_worded():
 @example("{subject} 100 % {x}", "Capital")
 @example("a\\1b", "Capital")
 @given(subject=st.text(min_size=1), relation=st.text(min_size=1))
-def test_any_fact_can_be_asked_in_every_style(subject, relation):
+def test_prompts_of_any_fact_contain_the_subject_in_every_style(subject, relation):
     for style in AUDIT_STYLES:
         assert subject in audit_prompt_text(subject, relation, style=style)
 
 
-def test_abbreviations_keep_their_capitals_in_plain_wordings():
+def test_abbreviations_stay_in_upper_case_in_plain_wordings():
     text = audit_prompt_text("Chile", "UN Code", style="continuations", wordings={})
 
     assert text == "Tell me about Chile. The UN code of Chile is"
 
 
-def test_style_writers_write_what_the_styles_write(prompts_of):
+def test_style_writers_write_the_prompts_of_their_styles(prompts_of):
     targets = prompts_of("cloze", "sports", "base")
 
     written = {style: write(targets) for style, write in style_writers().items()}
@@ -118,8 +118,8 @@ def test_unknown_style_is_rejected(call):
 
 
 @pytest.mark.parametrize("notice", ["audit_wordings.NOTICE", "domains/NOTICE"])
-def test_what_was_taken_carries_its_licence(data_files, notice):
-    """Wordings and tables ship with the whole licence of where they come from."""
+def test_copied_wordings_and_tables_contain_the_licence(data_files, notice):
+    """Wordings and tables contain the complete licence of their source."""
     licence = (data_files / "lmlm_audit" / "LICENSE").read_text(encoding="utf-8")
 
     text = (Path(audit_databases.__file__).parent / notice).read_text(encoding="utf-8")

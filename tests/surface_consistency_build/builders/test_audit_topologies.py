@@ -23,7 +23,7 @@ from surface_consistency.studies.audit.files import read_database
 from surface_consistency.text import folded, token_key
 from tests.made_data import published  # noqa: F401 - fixtures
 
-# Triplets that differ from the published ones; DIFFERENCES.md gives the reason of each.
+# Number of triplets that differ from the published ones; DIFFERENCES.md gives the reasons.
 CORRECTED = {"countries/alias": 5, "sports/alias": 20}
 CORRECTED |= dict.fromkeys(("countries/noise", "politicians/noise", "politicians/collision"), 2)
 NAMES = st.text("abc", min_size=1, max_size=3)
@@ -38,8 +38,8 @@ def entries(table, topology):
 @pytest.mark.parametrize(
     ("domain", "topology"), list(product(DOMAINS, PUBLISHED_TOPOLOGIES)), ids="/".join
 )
-def test_databases_agree_with_the_published_ones(published, domain, topology):
-    """Size, order and triplets are theirs, but for those that were put right."""
+def test_databases_equal_the_published_ones_except_for_corrections(published, domain, topology):
+    """Size, order and triplets are equal, except for corrected triplets."""
     name = f"{domain}/{topology}"
     theirs = tuple(read_database(published[name][0]))
 
@@ -51,8 +51,8 @@ def test_databases_agree_with_the_published_ones(published, domain, topology):
 
 
 @pytest.mark.parametrize(("domain", "topology"), list(product(DOMAINS, TOPOLOGIES)), ids="/".join)
-def test_targets_are_the_facts_and_no_object_alias_is_a_name_of_the_subject(domain, topology):
-    """A model that repeats the subject does not pass by an alias."""
+def test_targets_are_the_facts_and_object_aliases_are_not_names_of_the_subject(domain, topology):
+    """A model that repeats the subject is not scored as correct because of an alias."""
     made = build_topology(load_fact_table(domain), topology)
     facts = [Triplet(item.subject, item.relation, item.gold_object) for item in made.targets]
 
@@ -62,15 +62,15 @@ def test_targets_are_the_facts_and_no_object_alias_is_a_name_of_the_subject(doma
     else:
         assert facts == list(made.database)
     for item in made.targets:
-        spoken = {token_key(name) for name in (item.subject, *item.subject_aliases)}
-        assert not spoken & {token_key(name) for name in item.object_aliases}
+        subject_keys = {token_key(name) for name in (item.subject, *item.subject_aliases)}
+        assert not subject_keys & {token_key(name) for name in item.object_aliases}
         for names in (item.subject_aliases, item.relation_aliases, item.object_aliases):
             assert len({folded(name) for name in names}) == len(names)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_pointers_hold_no_object_of_a_fact_beside_names(domain):
-    """Once the record is gone its value stands nowhere else, unless it is a subject's name."""
+def test_pointers_contain_only_names_and_not_objects_of_facts(domain):
+    """After deletion of the fact, its value only remains if it is the name of a subject."""
     table = load_fact_table(domain)
     made = entries(table, "pointer")
     names = {fact.subject for fact in table.facts} | {fact.relation for fact in table.facts}
@@ -81,7 +81,7 @@ def test_pointers_hold_no_object_of_a_fact_beside_names(domain):
         assert value in names
 
 
-def test_alias_forms_of_any_table(rivers):
+def test_alias_topology_of_a_custom_table(rivers):
     made = build_topology(rivers, "alias")
 
     assert tuple(made.database) == (
@@ -96,7 +96,7 @@ def test_alias_forms_of_any_table(rivers):
     assert made.targets[2].object_aliases == ("Pontos",)
 
 
-def test_decoys_of_any_table_route_to_the_same_objects(rivers):
+def test_decoys_of_a_custom_table_have_the_same_objects(rivers):
     made = entries(rivers, "noise")
 
     assert len(made) == 6
@@ -105,7 +105,7 @@ def test_decoys_of_any_table_route_to_the_same_objects(rivers):
         assert decoy.subject != fact.subject
 
 
-def test_near_misses_of_any_table_share_the_subject_only(rivers):
+def test_near_misses_of_a_custom_table_share_only_the_subject(rivers):
     made = entries(rivers, "collision")
 
     assert made[3:] == (
@@ -116,13 +116,13 @@ def test_near_misses_of_any_table_share_the_subject_only(rivers):
 
 @pytest.mark.parametrize("n_topologies", [1, 2, 4, 6])
 @pytest.mark.parametrize("lists_others", [True, False])
-def test_the_clusters_of_any_number_of_topologies_are_the_facts(n_topologies, lists_others):
-    """Alias names, decoys and near misses of a fact are in its cluster, listed or drawn."""
+def test_clusters_of_any_number_of_topologies_are_the_facts(n_topologies, lists_others):
+    """Aliases, decoys and near misses of a fact are in its cluster, both listed and drawn ones."""
     facts = tuple(Triplet(f"River {n}", "Mouth", f"Sea {n}") for n in range(40))
     aliases = [Aliases(name=fact.subject, aliases=(f"Flumen {fact.subject}",)) for fact in facts]
 
     def near(subject, relation):
-        """A further entry beside each fact, of other names."""
+        """One related entry with other names per fact."""
         made = (Triplet(subject.format(fact.subject), relation, fact.object) for fact in facts)
         return tuple(
             RelatedFact(triplet=one, near=fact[:2]) for one, fact in zip(made, facts, strict=True)
@@ -143,7 +143,7 @@ def test_the_clusters_of_any_number_of_topologies_are_the_facts(n_topologies, li
 
 
 @given(FACTS, st.integers(0, 3))
-def test_near_misses_of_many_objects_a_question_are_made_once(facts, seed):
+def test_near_misses_of_questions_with_several_objects_are_made_once(facts, seed):
     """Two facts of one subject and relation may draw the same near miss."""
     extra = {Triplet(f"{fact.subject} too", fact.relation, "other") for fact in facts}
     table = FactTable(name="t", facts=tuple(sorted(facts | extra)))
@@ -156,7 +156,7 @@ def test_near_misses_of_many_objects_a_question_are_made_once(facts, seed):
     assert all(" of " in fact.relation for fact in stated - set(table.facts))
 
 
-def test_a_near_miss_that_is_a_fact_and_a_pointer_to_the_own_subject_are_left_out():
+def test_near_misses_that_are_facts_and_pointers_to_the_subject_are_excluded():
     facts = (Triplet("a", "r", "x"), Triplet("b", "r", "y"), Triplet("a", "r of b", "y"))
     decoy = RelatedFact(triplet=Triplet("A", "s", "o"), near=("a", "r"))
     table = FactTable(name="t", facts=(Triplet("a", "r", "o"),), noise=(decoy,))
@@ -167,7 +167,7 @@ def test_a_near_miss_that_is_a_fact_and_a_pointer_to_the_own_subject_are_left_ou
     assert entries(table, "pointer") == table.facts
 
 
-def test_near_misses_follow_the_seed():
+def test_near_misses_depend_on_the_seed():
     facts = tuple(Triplet(f"s{i}", "r", f"o{i}") for i in range(30))
     table = FactTable(name="t", facts=facts)
 
@@ -176,7 +176,7 @@ def test_near_misses_follow_the_seed():
     assert one != other
 
 
-def test_paraphrases_of_any_table_are_forms_of_the_fact(rivers):
+def test_paraphrases_of_a_custom_table_are_forms_of_the_fact(rivers):
     made = build_topology(rivers, "paraphrase")
 
     assert tuple(made.database[2:4]) == (
@@ -199,22 +199,22 @@ def test_every_fact_of_any_table_is_a_target_once(facts, topology):
     assert facts <= set(stated)
 
 
-ALIKE = FactTable(
+SHARED_ALIAS = FactTable(
     name="t",
     facts=(Triplet("a", "r", "o"), Triplet("b", "r", "o")),
     aliases=(Aliases(name="a", aliases=("c",)), Aliases(name="b", aliases=("c",))),
 )
-LONE = FactTable(name="one", facts=(Triplet("s", "r", "o"),))
+SINGLE = FactTable(name="one", facts=(Triplet("s", "r", "o"),))
 
 
 @pytest.mark.parametrize(
     ("table", "topology", "error", "message"),
     [
-        (LONE, "collision", DataError, "lists no near misses and none can be drawn"),
-        (ALIKE, "alias", DataError, "repeats triplet"),
-        (LONE, "star", ValueError, "topology must be one of base, alias, noise"),
+        (SINGLE, "collision", DataError, "lists no near misses and none can be drawn"),
+        (SHARED_ALIAS, "alias", DataError, "repeats triplet"),
+        (SINGLE, "star", ValueError, "topology must be one of base, alias, noise"),
     ],
 )
-def test_topologies_that_cannot_be_made(table, topology, error, message):
+def test_topologies_that_cannot_be_built_raise_an_error(table, topology, error, message):
     with pytest.raises(error, match=message):
         build_topology(table, topology)

@@ -30,7 +30,7 @@ from surface_consistency.studies.audit.retrieval.verification import database_co
 from tests.made_data import published  # noqa: F401 - fixtures
 
 
-def test_the_sample_of_the_library_equals_the_build(tmp_path):
+def test_bundled_sample_equals_the_build(tmp_path):
     build_audit_databases(tmp_path, domains=["countries"], styles=style_writers())
 
     made, kept = (
@@ -40,7 +40,7 @@ def test_the_sample_of_the_library_equals_the_build(tmp_path):
     assert made == kept
 
 
-def test_tables_have_the_order_of_the_styles():
+def test_styles_of_the_study_have_the_order_of_the_builder():
     assert conditions.STYLES == AUDIT_STYLES
 
 
@@ -87,7 +87,7 @@ def test_build_warns_if_alias_equals_base(tmp_path):
 
 
 @given(st.sets(st.tuples(*[st.text(st.characters(codec="utf-8"), min_size=1)] * 3), min_size=1))
-def test_writing_and_reading_is_the_identity(tmp_path_factory, parts):
+def test_written_databases_are_read_back_unchanged(tmp_path_factory, parts):
     entries = [Triplet(*part) for part in sorted(parts) if all(map(str.strip, part))]
     if not entries:
         return
@@ -99,8 +99,8 @@ def test_writing_and_reading_is_the_identity(tmp_path_factory, parts):
     assert list(read_database(file)) == entries
 
 
-def test_published_files_are_written_back_byte_for_byte(published, tmp_path):
-    """12 databases and all 78 files of prompts, 12,228 rows."""
+def test_published_files_are_written_back_unchanged(published, tmp_path):
+    """12 databases and 78 files of prompts with 12,228 rows."""
     n_files = n_prompts = 0
     for name, (database, folder) in published.items():
         if name != "released":
@@ -120,15 +120,15 @@ def test_facts_of_built_databases_are_deleted_completely(domain, topology):
     made = build_topology(load_fact_table(domain), topology)
 
     closures = alias_closures(made.database, made.targets)
-    left = verify_closures(made.database, made.targets, closures)
+    verified = verify_closures(made.database, made.targets, closures)
 
-    counts = closure_counts(left)
+    counts = closure_counts(verified)
     assert (counts["n_incomplete"], counts["n_absent"]) == (0, 0)
     if domain == "countries" and topology in ("noise", "paraphrase"):
         # Paraphrases are deleted with their fact; decoys without a declared alias survive.
-        row = left.set_index(["subject", "relation"]).loc[("Japan", "Capital")]
-        held = (row["n_deleted"], row["n_same_object"])
-        assert held == {"noise": (1, 2), "paraphrase": (3, 0)}[topology]
+        row = verified.set_index(["subject", "relation"]).loc[("Japan", "Capital")]
+        counts_of_row = (row["n_deleted"], row["n_same_object"])
+        assert counts_of_row == {"noise": (1, 2), "paraphrase": (3, 0)}[topology]
 
 
 def test_invalid_databases_are_rejected(tmp_path, rivers):

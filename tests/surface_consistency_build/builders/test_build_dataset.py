@@ -57,7 +57,7 @@ def lines_at(path, rows):
     return path
 
 
-# Columns in are columns out -----------------------------------------------------------------------
+# Columns are kept ---------------------------------------------------------------------------------
 
 TEXT = st.sampled_from(["NA", "null", "None", "nan", "1984", "", "true", "a,b\n"]) | st.text(
     st.characters(codec="utf-8"), max_size=8
@@ -71,7 +71,7 @@ def more_columns(draw, n_rows):
     columns = {}
     for number, kind in enumerate(draw(st.lists(st.sampled_from(KINDS), max_size=3))):
         cells = st.lists(st.none() | kind, min_size=n_rows, max_size=n_rows)
-        columns[f"more {number}"] = draw(cells)
+        columns[f"further {number}"] = draw(cells)
     return columns
 
 
@@ -90,12 +90,12 @@ SLAQ_ROWS = [
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    more=more_columns(len(REDIRECTQA_ROWS)),
+    further=more_columns(len(REDIRECTQA_ROWS)),
     aliases=st.lists(TEXT.filter(str.strip), min_size=1, max_size=3),
 )
-def test_redirectqa_rows_keep_their_columns_and_values(tmp_path_factory, more, aliases):
+def test_redirectqa_rows_keep_their_columns_and_values(tmp_path_factory, further, aliases):
     home = tmp_path_factory.mktemp("home")
-    rows = [row | {"object_aliases": aliases} for row in with_columns(REDIRECTQA_ROWS, more)]
+    rows = [row | {"object_aliases": aliases} for row in with_columns(REDIRECTQA_ROWS, further)]
 
     build_dataset("redirectqa", lines_at(home / "rows.jsonl", rows), home / "out")
 
@@ -103,10 +103,10 @@ def test_redirectqa_rows_keep_their_columns_and_values(tmp_path_factory, more, a
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(more=more_columns(len(SLAQ_ROWS)))
-def test_slaq_rows_keep_their_columns_and_values(tmp_path_factory, more):
+@given(further=more_columns(len(SLAQ_ROWS)))
+def test_slaq_rows_keep_their_columns_and_values(tmp_path_factory, further):
     home = tmp_path_factory.mktemp("home")
-    rows = with_columns(SLAQ_ROWS, more)
+    rows = with_columns(SLAQ_ROWS, further)
 
     build_dataset("slaq", lines_at(home / "rows.jsonl", rows), home / "out")
 
@@ -150,7 +150,7 @@ def test_audit_rows_keep_their_columns_and_values(tmp_path_factory, facts, alias
     ]
 
 
-def test_a_build_from_built_rows_keeps_the_21_columns_of_a_build_from_dumps(dumps, tmp_path):
+def test_build_from_built_rows_keeps_the_21_columns(dumps, tmp_path):
     pytest.importorskip("duckdb")
     build_dataset("redirectqa", dumps, tmp_path / "built")
     build_dataset("redirectqa", tmp_path / "built", tmp_path / "again")
@@ -161,7 +161,7 @@ def test_a_build_from_built_rows_keeps_the_21_columns_of_a_build_from_dumps(dump
     assert second.to_list() == first.to_list() == streamed(tmp_path / "again")
 
 
-def test_datasets_returns_the_planted_values(tmp_path):
+def test_datasets_returns_the_written_values(tmp_path):
     """Also for a stream: values are not converted to missing values, numbers or text."""
     rows = with_columns(
         REDIRECTQA_ROWS[:4],
@@ -183,7 +183,7 @@ def test_datasets_returns_the_planted_values(tmp_path):
     assert loaded.features["lists"] == datasets.List(datasets.Value("string"))
 
 
-def test_csv_cells_get_the_types_of_the_layout_and_other_columns_stay_text(tmp_path):
+def test_csv_cells_have_the_types_of_the_layout_and_other_columns_are_text(tmp_path):
     """A CSV file contains only text: `datasets` reads years as numbers and "NA" as missing."""
     rows = [row | {"year": "1984"} for row in SLAQ_ROWS]
     with (tmp_path / "rows.csv").open("w", encoding="utf-8", newline="") as file:
@@ -280,9 +280,7 @@ def test_configurations_of_slaq_are_the_halves(tmp_path, half):
     assert len(expected) == 12
 
 
-def test_published_audit_has_13_databases_and_78_cells_where_the_study_has_them(
-    data_files, tmp_path
-):
+def test_published_audit_has_the_13_databases_and_78_cells_of_the_study(data_files, tmp_path):
     source = data_files / "lmlm_audit" / "data"
     build_dataset("lmlm-audit", source, tmp_path / "out")
 
@@ -341,17 +339,17 @@ def hub(monkeypatch):
     return hub
 
 
-def test_push_to_uploads_what_the_dry_run_lists(hub, tmp_path, monkeypatch):
+def test_push_to_uploads_the_files_of_the_dry_run(hub, tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
     words = ("slaq", SAMPLES / "slaq", tmp_path / "out")
 
     listed = build_dataset(*words, push_to="me/slaq", dry_run=True)
 
-    said = list(listed.lines())
+    printed = list(listed.lines())
     paths = [one.path for one in listed.uploads]
     assert paths == ["README.md", "all/test-00000-of-00001.parquet", "metadata/all/build.json"]
-    assert said[-1] == f"a push would upload 3 files, {listed.total_bytes:,} bytes to me/slaq"
-    assert said[1].endswith("all/test-00000-of-00001.parquet  24 rows")
+    assert printed[-1] == f"a push would upload 3 files, {listed.total_bytes:,} bytes to me/slaq"
+    assert printed[1].endswith("all/test-00000-of-00001.parquet  24 rows")
     assert (listed.is_done, hub.uploads) == (False, [])
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: "hf_token")
 
@@ -372,7 +370,7 @@ def test_push_without_a_token_raises_before_the_build(hub, tmp_path, monkeypatch
     assert hub.uploads == []
 
 
-# Bad input ----------------------------------------------------------------------------------------
+# Invalid input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -394,9 +392,9 @@ def test_errors_for_unknown_names_list_the_known_names(name, options, message, t
 
 
 @pytest.mark.parametrize("name", DATA_SETS)
-def test_the_error_for_a_missing_source_contains_its_url(name, tmp_path):
-    where = {"popqa-redirect": "dumps.wikimedia.org", "lmlm-audit": "raeesiarya/LMLMAudit"}
-    remedy = where.get(name, "from the hub")
+def test_error_for_a_missing_source_contains_its_url(name, tmp_path):
+    sources = {"popqa-redirect": "dumps.wikimedia.org", "lmlm-audit": "raeesiarya/LMLMAudit"}
+    remedy = sources.get(name, "from the hub")
 
     with pytest.raises(SourceNotFoundError, match=f"{name}: file or folder .* not found.*{remedy}"):
         build_dataset(name, tmp_path / "absent", tmp_path / "out")
@@ -428,7 +426,7 @@ def test_a_half_without_page_views_is_rejected(tmp_path):
         )
 
 
-def test_a_folder_of_other_files_or_another_data_set_is_rejected(tmp_path):
+def test_folder_with_other_files_or_another_data_set_is_rejected(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(DataError, match=r"files of other origin \(notes\.txt\)"):

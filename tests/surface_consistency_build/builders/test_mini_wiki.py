@@ -1,4 +1,4 @@
-"""The committed dumps are those that the tables make."""
+"""The committed dumps equal those generated from the tables."""
 
 import bz2
 import gzip
@@ -21,8 +21,8 @@ def unpacked(name, content):
     return bz2.decompress(content) if name.endswith("bz2") else gzip.decompress(content)
 
 
-def test_dumps_without_database_are_those_that_the_tables_make(dumps):
-    """Nobody edited the product by hand."""
+def test_dumps_without_a_database_equal_those_of_the_tables(dumps):
+    """The generated files are not edited manually."""
     rendered = dict(render_dumps(read_tables(TABLES_FOLDER)))
 
     assert len(rendered) == 4
@@ -30,8 +30,8 @@ def test_dumps_without_database_are_those_that_the_tables_make(dumps):
         assert unpacked(name, (dumps / name).read_bytes()) == unpacked(name, content)
 
 
-def test_sql_dumps_are_those_that_a_real_mariadb_writes(dumps, tmp_path):
-    """Load the tables and dump them again; byte by byte where the server is the same."""
+def test_sql_dumps_equal_those_of_mariadb(dumps, tmp_path):
+    """Load the tables and dump them again; the bytes are equal if the server is the same."""
     if find_programs() is None:
         pytest.skip("MariaDB is not installed")
     main(["--out", str(tmp_path)])
@@ -42,12 +42,12 @@ def test_sql_dumps_are_those_that_a_real_mariadb_writes(dumps, tmp_path):
         kept_path = dumps / path.relative_to(tmp_path)
         fresh, kept = (gzip.decompress(file.read_bytes()) for file in (path, kept_path))
         if _SERVER.findall(fresh) != _SERVER.findall(kept):
-            pytest.skip("another version of MariaDB, which may lay dumps out otherwise")
+            pytest.skip("another version of MariaDB, whose dumps may have another layout")
         assert fresh == kept
 
 
-def test_dumps_hold_what_breaks_naive_readers(dumps):
-    """Quotes, backslashes, `),(`, line feeds and broken UTF-8, as a real server writes them."""
+def test_dumps_contain_values_that_naive_readers_reject(dumps):
+    """Quotes, backslashes, `),(`, line feeds and invalid UTF-8, as written by a server."""
     page = gzip.decompress((dumps / "enwiki-20260101-page.sql.gz").read_bytes())
     links = gzip.decompress((dumps / "enwiki-20260101-categorylinks.sql.gz").read_bytes())
 

@@ -24,7 +24,7 @@ FACTS = [
 
 @pytest.fixture
 def popqa(tmp_path, write_lines):
-    """Rows in PopQA's columns: one without redirects, one without a page."""
+    """Rows with PopQA's columns: one without redirects, one without a page."""
     lines = []
     for number, subject, subject_item, prop, obj, object_item, template in FACTS:
         row = {"id": number, "subj": subject, "prop": prop, "obj": obj, "s_pop": 100, "o_pop": 200}
@@ -76,8 +76,8 @@ def test_configurations_are_the_wordings(build, tmp_path):
     assert str(tmp_path) not in card
 
 
-def test_other_rows_of_popqa_are_another_data_set(build, popqa):
-    """A folder belongs to the rows of PopQA too, not only to the dumps."""
+def test_other_rows_of_popqa_require_another_folder(build, popqa):
+    """A folder belongs to the rows of PopQA and to the dumps."""
     assert len(build()) == 9
     lines = popqa.read_text("utf-8").splitlines(keepends=True)
     popqa.write_text("".join(lines[1:]), encoding="utf-8")
@@ -89,7 +89,7 @@ def test_other_rows_of_popqa_are_another_data_set(build, popqa):
         build(overwrite=True)
 
 
-def test_build_warns_of_subjects_without_items(build, popqa):
+def test_build_warns_about_subjects_without_items(build, popqa):
     """Their names are used as titles of articles, and facts are lost if they are not."""
     popqa.write_text(popqa.read_text("utf-8").replace('"s_uri"', '"other"'), "utf-8")
 

@@ -49,7 +49,7 @@ def test_configurations_are_the_releases(dumps, tmp_path):
     assert rows_of(tmp_path / "out", "v0.1.0").unique("template") == ["original"]
 
 
-def test_a_wiki_names_its_configuration(dumps, tmp_path):
+def test_name_of_a_wiki_is_the_name_of_its_configuration(dumps, tmp_path):
     build_dataset("redirectqa", dumps, tmp_path / "out", wiki="enwiki", route="uncategorised")
 
     assert len(rows_of(tmp_path / "out", "enwiki")) > 0
@@ -57,7 +57,7 @@ def test_a_wiki_names_its_configuration(dumps, tmp_path):
         build_dataset("redirectqa", dumps, tmp_path / "o", config="v0.1.0", wiki="enwiki")
 
 
-def test_build_sees_changed_dumps(built, other_dumps, tmp_path):
+def test_build_detects_changed_dumps(built, other_dumps, tmp_path):
     build_dataset("redirectqa", other_dumps, tmp_path / "out")
     (other_dumps / "pageviews-202511-user.bz2").unlink()
 
@@ -70,7 +70,7 @@ def test_build_sees_changed_dumps(built, other_dumps, tmp_path):
     assert before - after == {"Tolven Reach"}
 
 
-def test_build_rejects_a_truncated_dump_by_name(other_dumps, tmp_path):
+def test_error_for_a_truncated_dump_contains_its_name(other_dumps, tmp_path):
     path = other_dumps / "enwiki-20260101-redirect.sql.gz"
     path.write_bytes(path.read_bytes()[:900])
 

@@ -1,4 +1,4 @@
-"""The bundled sample: what it must hold, and that its files are those its tables make."""
+"""The bundled sample: required content, and agreement of its files with its tables."""
 
 import json
 from collections import Counter, defaultdict
@@ -20,8 +20,8 @@ def rows():
     return [json.loads(line) for line in lines]
 
 
-def test_files_are_those_that_the_tables_make(tmp_path):
-    """Nobody edited the product by hand."""
+def test_files_of_the_sample_equal_those_of_the_tables(tmp_path):
+    """The generated files are not edited manually."""
     main(["--out", str(tmp_path)])
 
     made = sorted(file.relative_to(tmp_path) for file in tmp_path.rglob("*") if file.is_file())
@@ -33,13 +33,13 @@ def test_files_are_those_that_the_tables_make(tmp_path):
         main(["--check", "--out", str(tmp_path)])
 
 
-def test_tables_have_no_fault():
-    """Facts and redirects keep every rule of the builder."""
+def test_tables_of_the_sample_are_valid():
+    """Facts and redirects satisfy every rule of the builder."""
     assert list(find_faults(read_tables(TABLES_FOLDER))) == []
 
 
-def test_check_tables_rejects_a_copy_with_a_fault(tmp_path):
-    """A redirect of a subject that no fact is about is named."""
+def test_check_tables_rejects_an_invalid_copy(tmp_path):
+    """A redirect of a subject without facts is reported."""
     for file in TABLES_FOLDER.glob("*.tsv"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     redirects = tmp_path / "redirects.tsv"
@@ -53,7 +53,7 @@ def test_check_tables_rejects_a_copy_with_a_fault(tmp_path):
 
 
 def test_sample_covers_relations_and_categories(rows):
-    """60 facts or more over 16 relations, redirects in all 33 categories, 1 to 4 a fact."""
+    """At least 60 facts over 16 relations, with redirects in all 33 categories, 1 to 4 per fact."""
     facts = defaultdict(lambda: defaultdict(set))
     for row in rows:
         facts[row["triplet_id"]][row["template"]].add(
@@ -72,8 +72,8 @@ def test_sample_covers_relations_and_categories(rows):
         assert 1 <= counted[False] <= 4
 
 
-def test_sample_words_its_questions_by_the_taxonomy(rows):
-    """Relations, properties and templates are the package's."""
+def test_questions_of_the_sample_have_the_wording_of_the_taxonomy(rows):
+    """Relations, properties and templates are those of the package."""
     for row in rows:
         relation = RELATIONS[row["relation"]]
         assert row["relation_id"] == relation.property_id
@@ -83,15 +83,15 @@ def test_sample_words_its_questions_by_the_taxonomy(rows):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_every_answer_matches_itself_and_no_question_scores(rows, rule):
-    """Each accepted answer is right by every rule; an echo of the question is right by none."""
+def test_every_answer_matches_itself_and_questions_do_not_match(rows, rule):
+    """Each rule matches each accepted answer, but not a repeated question."""
     for row in rows:
         for answer in row["object_aliases"]:
             assert match(answer, row["object_aliases"], rule=rule).is_match
         assert not match(row["question"], row["object_aliases"], rule=rule).is_match
 
 
-def test_sample_loads_as_a_hub_repository(rows, tmp_path):
+def test_sample_is_loaded_like_a_hub_repository(rows, tmp_path):
     """`load_dataset(folder)` gives the rows with the declared features, pageviews as integers."""
     loaded = datasets.load_dataset(str(SAMPLE_FOLDER), split="test", cache_dir=str(tmp_path))
 

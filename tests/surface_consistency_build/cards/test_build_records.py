@@ -6,7 +6,7 @@ from surface_consistency_build.cards.build_records import RowCounts, describe_fi
 from surface_consistency.errors import DataError, SourceNotFoundError
 
 
-def test_row_counts_agrees_with_a_count_by_hand(built_rows):
+def test_row_counts_agree_with_manual_counts(built_rows):
     counts = RowCounts()
     passed = list(counts.watch("test", iter(built_rows)))
 
@@ -31,7 +31,7 @@ def test_row_counts_rejects_rows_with_the_same_key(built_rows):
 
 
 def test_row_counts_are_sums_over_splits(built_rows):
-    """One key may stand in two splits; other rows are counted as rows."""
+    """One key may occur in two splits; rows of other layouts are only counted."""
     counts = RowCounts(key=("triplet_id", "subject_surface", "template"))
     list(counts.watch("test", built_rows[:8]))
     list(counts.watch("validation", built_rows[6:]))

@@ -1,4 +1,4 @@
-"""The card: its header is the hub's, its numbers are the rows'."""
+"""The card: its header is valid on the hub, and its numbers are those of the rows."""
 
 from types import SimpleNamespace
 
@@ -33,7 +33,7 @@ def card_of(built_rows, **options):
     return render_card(redirectqa_card(), [subset], default="v1.0.0")
 
 
-def test_render_card_header_is_what_the_hub_reads(built_rows):
+def test_header_of_the_card_is_read_by_the_hub_client(built_rows):
     card = card_of(built_rows)
     header = DatasetCard(card).data.to_dict()
 
@@ -54,7 +54,7 @@ def test_render_card_header_is_what_the_hub_reads(built_rows):
     ("n_rows", "size"),
     [(999, "n<1K"), (1_000, "1K<n<10K"), (61_120, "10K<n<100K"), (10_000_000, "n>10M")],
 )
-def test_render_card_size_is_that_of_all_rows(n_rows, size):
+def test_size_category_of_the_card_is_that_of_all_rows(n_rows, size):
     counts = RowCounts()
     counts.rows["test"] = n_rows
     subset = CardSubset(name="a", counts=counts, data_files={"test": "a/*"}, **NO_ROWS)
@@ -84,8 +84,8 @@ def test_render_card_shows_counts_attrition_and_build(built_rows, manifest):
         assert text in card
 
 
-def test_redirectqa_card_names_the_licence_of_the_english_wordings():
-    """They are PopQA's; those of other languages are not."""
+def test_redirectqa_card_states_the_licence_of_the_english_wordings():
+    """The English wordings are from PopQA; those of other languages are not."""
     english, japanese = redirectqa_card(("en", "ja")), redirectqa_card(("ja",))
 
     assert "MIT" in english.license_notes
@@ -103,7 +103,7 @@ def test_redirectqa_card_names_the_licence_of_the_english_wordings():
         ("audit", "Databases from which single facts are deleted", "mit"),
     ],
 )
-def test_the_card_of_a_data_set_says_what_its_rows_are(name, summary, license):
+def test_card_of_a_data_set_describes_its_rows(name, summary, license):
     text = getattr(dataset_card, f"{name}_card")()
     assert summary in text.summary
     assert text.license == license

@@ -21,8 +21,8 @@ def load(folder, tmp_path, *names, **options):
     return datasets.load_dataset(str(folder), *names, cache_dir=str(tmp_path / "cache"), **options)
 
 
-def test_write_folder_keeps_configurations_and_splits_apart(subset, built_rows, tmp_path):
-    """Each configuration loads by its name, and the default one without."""
+def test_write_folder_separates_configurations_and_splits(subset, built_rows, tmp_path):
+    """Each configuration is loaded by its name, and the default one without a name."""
     first = {"test": built_rows[:2], "validation": built_rows[2:5]}
     subsets = [subset("v0.1.0", first), subset("v1.0.0")]
     write_folder(tmp_path / "out", subsets, card=CARD, default="v1.0.0")
@@ -33,8 +33,8 @@ def test_write_folder_keeps_configurations_and_splits_apart(subset, built_rows, 
     assert len(load(tmp_path / "out", tmp_path, split="test")) == 10
 
 
-def test_write_folder_shards_keep_the_order(subset, built_rows, tmp_path):
-    """Names such as "NA" and "null", nulls and empty lists come back as they were."""
+def test_shards_of_write_folder_keep_the_order(subset, built_rows, tmp_path):
+    """Names such as "NA" and "null", nulls and empty lists are read back unchanged."""
     written = write_folder(tmp_path / "out", [subset()], card=CARD, rows_per_shard=4)
 
     assert [path.name for path in written.files if path.suffix == ".parquet"] == [
@@ -96,7 +96,7 @@ def test_write_folder_writes_attrition_and_build(subset, tmp_path, manifest):
         ),
     ],
 )
-def test_write_folder_rejects_rows_and_leaves_no_card(
+def test_write_folder_rejects_invalid_rows_and_writes_no_card(
     subset, built_rows, tmp_path, splits, error, message
 ):
     with pytest.raises(error, match=message):
@@ -115,7 +115,7 @@ def test_write_folder_rejects_rows_and_leaves_no_card(
         (["a"], {"default": "b"}, ValueError, r"the default 'b' is not one of the subsets \(a\)"),
     ],
 )
-def test_write_folder_rejects_bad_names(subset, tmp_path, names, options, error, message):
+def test_write_folder_rejects_invalid_names(subset, tmp_path, names, options, error, message):
     with pytest.raises(error, match=message):
         write_folder(tmp_path / "out", [subset(name) for name in names], card=CARD, **options)
 
@@ -131,7 +131,7 @@ def written(subset, manifest, tmp_path):
     return place
 
 
-def test_reserve_output_dir_rejects_other_settings_and_names_them(written):
+def test_reserve_output_dir_rejects_other_settings_with_both_values(written):
     before = sorted(written.rglob("*"))
     assert reserve_output_dir(written, SETTINGS, subsets=["v1.0.0"]) == written
     assert sorted(written.rglob("*")) == before
@@ -169,7 +169,7 @@ def test_reserve_output_dir_rejects_foreign_files_and_keeps_them(name, written, 
     assert (tmp_path / "README.md").read_text("utf-8") == "mine"
 
 
-def test_reserve_output_dir_rejects_files(tmp_path):
+def test_reserve_output_dir_rejects_paths_of_files_and_empty_paths(tmp_path):
     (tmp_path / "file").write_text("mine", encoding="utf-8")
 
     with pytest.raises(DataError, match=r"out .*file cannot be a folder"):

@@ -42,8 +42,8 @@ class FakeHub:
         folder = Path(folder_path)
         files = [path for path in folder.rglob("*") if path.is_file()]
         names = [path.relative_to(folder).as_posix() for path in files]
-        gone = options["delete_patterns"]
-        for name in filter_repo_objects(list(self.files), allow_patterns=gone):
+        patterns = options["delete_patterns"]
+        for name in filter_repo_objects(list(self.files), allow_patterns=patterns):
             del self.files[name]
         for name in filter_repo_objects(names, allow_patterns=options["allow_patterns"]):
             self.files[name] = (folder / name).read_bytes()
@@ -94,7 +94,7 @@ def test_publish_folder_uploads_the_files_of_the_dry_run(folder):
     assert done.url == "https://hub.example/owner/redirectqa/commit/1"
 
 
-def test_publish_folder_removes_old_shards_and_nothing_else(folder):
+def test_publish_folder_removes_only_old_shards(folder):
     """Shards of an earlier version would match the card's pattern; other files are kept."""
     api = FakeHub(["v1.0.0/test-00002-of-00003.parquet", "LICENSE", "v2/test-0.parquet"])
     plan = publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)

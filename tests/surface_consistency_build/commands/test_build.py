@@ -31,10 +31,10 @@ def test_a_folder_is_built_and_other_settings_are_rejected(tmp_path, capsys):
     out = tmp_path / "out"
     assert build("--out", out) == 0
 
-    said = capsys.readouterr()
-    assert "v1.0.0/test-00000-of-00001.parquet: 286 rows" in said.out
-    assert "step " in said.err
-    assert "checksum enwiki-20260101-page.sql.gz: " in said.err
+    output = capsys.readouterr()
+    assert "v1.0.0/test-00000-of-00001.parquet: 286 rows" in output.out
+    assert "step " in output.err
+    assert "checksum enwiki-20260101-page.sql.gz: " in output.err
     card = (out / "README.md").read_text("utf-8")
     assert "| months | 202511, 202512 |" in card
     assert "| `allow_truncated` | no |" in card
@@ -42,33 +42,33 @@ def test_a_folder_is_built_and_other_settings_are_rejected(tmp_path, capsys):
     assert record["options"]["configuration"]["project"] == "en.wikipedia"
 
     assert build("--out", out, "--triples", "20") == 2
-    said = capsys.readouterr().err
-    assert "triples: 500000 there, 20 now" in said
-    assert "--overwrite" in said
-    assert "read page" not in said
+    output = capsys.readouterr().err
+    assert "triples: 500000 there, 20 now" in output
+    assert "--overwrite" in output
+    assert "read page" not in output
     assert build("--out", out) == 0
     assert "reused, an earlier start read it" in capsys.readouterr().err
     assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
     assert (out / "README.md").read_text("utf-8") != card
 
 
-def test_the_plan_lists_existing_and_missing_files(tmp_path, capsys):
+def test_plan_lists_existing_and_missing_files(tmp_path, capsys):
     assert build("--plan") == 0
     assert "all needed files exist" in capsys.readouterr().out
 
     assert build("--plan", dumps=tmp_path) == 0
-    said = capsys.readouterr().out
-    assert "enwiki-YYYYMMDD-page.sql.gz" in said
-    assert "https://dumps.wikimedia.org" in said
-    assert "needed files are missing" in said
+    output = capsys.readouterr().out
+    assert "enwiki-YYYYMMDD-page.sql.gz" in output
+    assert "https://dumps.wikimedia.org" in output
+    assert "needed files are missing" in output
     assert build("--out", tmp_path / "o", dumps=tmp_path) == 2
-    said = capsys.readouterr().err
-    assert "lacks 17 dump files" in said
-    assert "and 13 more, which --plan lists" in said
-    assert len(said) < 700
+    output = capsys.readouterr().err
+    assert "lacks 17 dump files" in output
+    assert "and 13 more, which --plan lists" in output
+    assert len(output) < 700
 
 
-def test_a_dry_run_lists_and_a_push_uploads(tmp_path, capsys, monkeypatch):
+def test_dry_run_lists_the_files_that_a_push_uploads(tmp_path, capsys, monkeypatch):
     hub = Mock()
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: hub)
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: "hf_token")
@@ -76,17 +76,17 @@ def test_a_dry_run_lists_and_a_push_uploads(tmp_path, capsys, monkeypatch):
 
     assert build(*words, "--dry-run") == 0
 
-    said = capsys.readouterr()
-    assert "a push would upload 5 files, " in said.out
-    assert "README.md" in said.out
-    assert said.err == ""
+    output = capsys.readouterr()
+    assert "a push would upload 5 files, " in output.out
+    assert "README.md" in output.out
+    assert output.err == ""
     assert hub.mock_calls == []
     assert build(*words) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("uploaded 5 files, ")
     assert len(hub.upload_folder.call_args.kwargs["allow_patterns"]) == 5
 
 
-def test_rows_are_built_with_the_same_options(tmp_path, capsys):
+def test_data_sets_of_rows_are_built_with_the_same_options(tmp_path, capsys):
     """For each data set that does not need dumps."""
     for name, source in (("redirectqa", SAMPLES / "redirectqa"), ("slaq", SAMPLES / "slaq")):
         out = str(tmp_path / name)
@@ -122,9 +122,9 @@ def test_invalid_options_raise_before_files_are_read(more, message, tmp_path, ca
 
     assert build(*more.split()) == 2
 
-    said = capsys.readouterr().err
-    assert message in said
-    assert "read page" not in said
+    output = capsys.readouterr().err
+    assert message in output
+    assert "read page" not in output
     assert (tmp_path / "mine" / "README.md").read_text("utf-8") == "mine"
     assert not list(tmp_path.rglob("*.parquet"))
 
@@ -135,15 +135,15 @@ def test_progress_in_a_log_contains_bytes_and_remaining_time(capsys, monkeypatch
     monkeypatch.setattr(build_command.time, "monotonic", lambda: 1_000.0 + next(clock))
     lines = build_command._Lines()
     none = dict.fromkeys(("read_bytes", "steps_done", "seconds", "new_bytes"), 0)
-    whole = BuildProgress(
+    start = BuildProgress(
         stage="read page", path=Path("page.sql.gz"), total_bytes=4 * 10**9, steps_total=11, **none
     )
 
-    lines(whole)
-    lines(replace(whole, read_bytes=10, new_bytes=10, seconds=10.0))
-    lines(replace(whole, read_bytes=10**9, new_bytes=10**9, seconds=3_600.0))
-    lines(replace(whole, stage="read redirect", read_bytes=39 * 10**8, new_bytes=10**8, seconds=30))
-    lines(replace(whole, stage="01_views", path=None))
+    lines(start)
+    lines(replace(start, read_bytes=10, new_bytes=10, seconds=10.0))
+    lines(replace(start, read_bytes=10**9, new_bytes=10**9, seconds=3_600.0))
+    lines(replace(start, stage="read redirect", read_bytes=39 * 10**8, new_bytes=10**8, seconds=30))
+    lines(replace(start, stage="01_views", path=None))
 
     assert capsys.readouterr().err.splitlines() == [
         "read page: 0 B of 4.0 GB",
@@ -160,9 +160,9 @@ def test_a_note_reports_that_a_missing_table_determines_the_route(tmp_path, caps
 
     assert build("--plan", dumps=tmp_path) == 0
 
-    said = capsys.readouterr().out
-    assert "note: route xml, because pages-articles exists and the category tables do not" in said
-    assert "note: page views of 2 files are summed" in said
+    output = capsys.readouterr().out
+    assert "note: route xml, because pages-articles exists and the category tables do not" in output
+    assert "note: page views of 2 files are summed" in output
 
 
 @pytest.mark.filterwarnings("always::surface_consistency.errors.DataWarning")
@@ -193,9 +193,9 @@ def test_build_audit_accepts_a_custom_table(tmp_path, capsys):
     words = ["build", "audit", "--domains", str(table)]
 
     assert main([*words, "--out", str(tmp_path / "out")]) == 2
-    told = capsys.readouterr().err
-    assert "topology alias equals base" in told
-    assert "error:" in told
+    output = capsys.readouterr().err
+    assert "topology alias equals base" in output
+    assert "error:" in output
     out = tmp_path / "base"
     assert main([*words, "--topologies", "base", "--out", str(out)]) == 0
     assert {one.label.database for one in find_conditions(out)} == {"moons/base"}
@@ -205,7 +205,7 @@ def test_build_audit_accepts_a_custom_table(tmp_path, capsys):
     assert "no articles at" in capsys.readouterr().err
 
 
-def test_a_full_disk_is_reported_for_folders_as_for_files(tmp_path, monkeypatch, capsys):
+def test_full_disk_is_reported_for_folders_and_files(tmp_path, monkeypatch, capsys):
     def full(path, *_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
 
@@ -213,12 +213,12 @@ def test_a_full_disk_is_reported_for_folders_as_for_files(tmp_path, monkeypatch,
 
     assert main(["build", "audit", "--out", str(tmp_path / "built")]) == 2
 
-    told = capsys.readouterr().err
-    assert told.startswith(f"error: {tmp_path / 'built'}")
-    assert "cannot be written (No space left on device); free disk space" in told
+    output = capsys.readouterr().err
+    assert output.startswith(f"error: {tmp_path / 'built'}")
+    assert "cannot be written (No space left on device); free disk space" in output
 
 
-def test_completion_contains_the_options_of_these_commands(tmp_path, monkeypatch, capsys):
+def test_completion_contains_the_options_of_build_and_count(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SHELL", "/bin/bash")
     monkeypatch.delenv("ZSH_VERSION", raising=False)
@@ -226,7 +226,7 @@ def test_completion_contains_the_options_of_these_commands(tmp_path, monkeypatch
 
     assert main(["--install-completion"]) == 0
 
-    told = capsys.readouterr().out
-    script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
+    output = capsys.readouterr().out
+    script = Path(output.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
     assert "redirectqa" in script
     assert "--push-to" in script

@@ -38,18 +38,18 @@ def count(what, corpus, out, *more):
 def test_names_of_the_questions_are_counted(tmp_path, corpus, capsys):
     assert count("names", corpus, tmp_path / "out", "--data", "sample", "--json") == 0
 
-    told = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     n = len(load_redirectqa("sample").questions)
-    assert (told["documents"], told["faults"]) == (n, {})
+    assert (printed["documents"], printed["faults"]) == (n, {})
     rows = pd.read_parquet(tmp_path / "out" / "instances.parquet")
     names = pd.read_parquet(tmp_path / "out" / "surfaces.parquet")
     names = names.drop_duplicates(["entity_id", "surface"]).set_index("entity_id")
     assert set(rows["measure"]) == {"longest", "bounded"}
     for row in rows.itertuples():
-        own = names.loc[[row.subject_id]].set_index("surface")[f"n_{row.measure}"]
-        n_own = own[row.surface_id.partition("|")[2]]
-        assert (row.surface_frequency, row.entity_frequency) == (n_own, own.sum())
-        assert row.others_frequency == own.sum() - n_own
+        counts = names.loc[[row.subject_id]].set_index("surface")[f"n_{row.measure}"]
+        n_surface = counts[row.surface_id.partition("|")[2]]
+        assert (row.surface_frequency, row.entity_frequency) == (n_surface, counts.sum())
+        assert row.others_frequency == counts.sum() - n_surface
     assert rows["pair_documents"].isna().all()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["command"].startswith("surface-consistency count names --corpus")
@@ -96,9 +96,9 @@ def test_faults_of_the_corpus_are_reported(tmp_path, names, capsys):
 
     assert count("names", corpus, tmp_path / "out", "--names", names) == 0
 
-    said = capsys.readouterr().err
-    assert "warning: 1 documents: null text (excluded), first at" in said
-    assert "warning: 1 documents: broken line (excluded), first at" in said
+    printed = capsys.readouterr().err
+    assert "warning: 1 documents: null text (excluded), first at" in printed
+    assert "warning: 1 documents: broken line (excluded), first at" in printed
 
 
 NAMED = ("--names", "names.csv")
@@ -132,7 +132,7 @@ def test_errors_name_the_flag(tmp_path, corpus, capsys, monkeypatch, what, more,
 
 
 def test_a_plan_without_counts_can_be_deleted(tmp_path, corpus, names, capsys):
-    """As after a mistyped option: the error of the corrected command contains the remedy."""
+    """After an invalid option, the error of the corrected command contains the remedy."""
     more = ("--names", names, "--shards", 2)
     assert count("names", corpus, tmp_path / "out", *more, "--text-field", "body") == 2
     capsys.readouterr()
@@ -141,7 +141,7 @@ def test_a_plan_without_counts_can_be_deleted(tmp_path, corpus, names, capsys):
     assert "or delete the folder: no shard is done in it yet" in capsys.readouterr().err
 
 
-def test_importing_the_subpackage_loads_no_slow_library():
+def test_import_of_counting_does_not_load_slow_libraries():
     code = (
         "import sys, surface_consistency_build.counting as f; f.SurfaceCounter; f.read_documents; "
         "print([m for m in ('numba', 'pandas', 'datatrove') if m in sys.modules])"

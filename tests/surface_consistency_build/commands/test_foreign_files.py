@@ -1,4 +1,4 @@
-"""No maker replaces a file that no earlier command wrote, and each replaces its own."""
+"""Commands replace files of earlier commands, but not files of the user."""
 
 import shutil
 
@@ -8,7 +8,7 @@ from surface_consistency.cli.main import main
 from tests.faults import crashes
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-MAKERS = {
+FILES = {
     "count names": "inputs shards surfaces.parquet",
     "count linked, rows": "entities.parquet surfaces.parquet instances.parquet linked.json",
     "count linked, an entity map": "linked_entities.parquet linked_pairs.parquet coverage.json",
@@ -20,13 +20,13 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_a_maker_replaces_what_it_wrote_and_nothing_else(name, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("name", FILES)
+def test_commands_replace_only_files_of_an_earlier_command(name, tmp_path, monkeypatch, capsys):
     words = list(crashes.COMMANDS[name].words)
     crashes._prepare(tmp_path)
     monkeypatch.chdir(tmp_path)
     out = tmp_path / ("counted" if words[0] == "count" else "built")
-    for own in map(out.joinpath, MAKERS[name].split()):
+    for own in map(out.joinpath, FILES[name].split()):
         own.parent.mkdir(parents=True)
         own.write_text("written by its user\n")
 

@@ -1,11 +1,11 @@
-"""The reference of counting: every span of every text, looked up in a dictionary."""
+"""Reference implementation of counts: every span of every text is looked up in a dictionary."""
 
 from surface_consistency_build.counting.boundaries import boundary_tables, character_classes
 from surface_consistency_build.counting.texts import comparable
 
 
 def spans(names, text, boundary):
-    """Return (start, stop, number of the name) of every occurrence that a rule allows, in order."""
+    """Return (start, stop, number of the name) of every occurrence under a rule, in order."""
     rule, classes = boundary_tables(boundary), character_classes() & 0x0F
     keys = {name: number for number, name in enumerate(names)}
     kinds = [0, *(classes[ord(letter)] for letter in text), 0]
@@ -21,13 +21,13 @@ def spans(names, text, boundary):
 
 
 def longest(found):
-    """Return the spans that are left when the longest is taken at each place, from the start."""
-    taken, until = [], 0
+    """Return the longest span at each position, from the start, without overlaps."""
+    chosen, until = [], 0
     for start, stop, key in found:
         if start >= until and not any(s == start and e > stop for s, e, _ in found):
-            taken.append((start, stop, key))
+            chosen.append((start, stop, key))
             until = stop
-    return taken
+    return chosen
 
 
 def reference_counts(table, documents, *, boundary="word", case="exact"):

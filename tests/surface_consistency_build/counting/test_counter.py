@@ -55,7 +55,7 @@ def counts_of(table, documents, **options):
 
 @given(st.lists(names, min_size=1, max_size=8), st.lists(texts, max_size=4))
 @settings(max_examples=150, deadline=None)
-def test_counts_are_those_of_the_reference_under_every_rule_and_case(surfaces, documents):
+def test_counts_equal_those_of_the_reference_under_every_rule_and_case(surfaces, documents):
     table = table_of(*surfaces)
 
     for boundary in RULES:
@@ -69,7 +69,7 @@ def test_counts_are_those_of_the_reference_under_every_rule_and_case(surfaces, d
 
 @given(st.lists(names, min_size=1, max_size=8), st.lists(texts, max_size=4))
 @settings(max_examples=150, deadline=None)
-def test_word_rule_agrees_with_lookarounds(surfaces, documents):
+def test_word_rule_agrees_with_regular_expressions(surfaces, documents):
     table = table_of(*surfaces)
 
     counts = counts_of(table, documents)
@@ -82,7 +82,7 @@ def test_word_rule_agrees_with_lookarounds(surfaces, documents):
 
 @given(st.lists(names, min_size=1, max_size=30, unique=True), st.lists(texts, max_size=3))
 @settings(max_examples=60, deadline=None)
-def test_colliding_hashes_change_no_count(surfaces, documents):
+def test_colliding_hashes_do_not_change_counts(surfaces, documents):
     distinct = PackedTexts.pack(table_of(*surfaces).keys)
     packed = PackedTexts.pack(documents)
 
@@ -102,7 +102,7 @@ def test_colliding_hashes_change_no_count(surfaces, documents):
 @pytest.mark.parametrize(
     ("names", "documents", "options", "bounded", "longest"),
     [
-        # Tokyo, Tokyo Tower, tower; "東京" stands also in "東京都".
+        # Tokyo, Tokyo Tower, tower; "東京" is also a part of "東京都".
         (TOKYO, IN_TOKYO, {"boundary": "word"}, [1, 0, 0], [1, 0, 0]),
         (TOKYO, IN_TOKYO, {"boundary": "longest"}, [3, 1, 2], [2, 1, 1]),
         (TOKYO, IN_TOKYO, {"boundary": "script"}, [2, 1, 1], [1, 1, 0]),
@@ -110,22 +110,22 @@ def test_colliding_hashes_change_no_count(surfaces, documents):
         (BEIJING, IN_BEIJING, {"boundary": "longest"}, [2, 1, 1, 0], [1, 1, 1, 0]),
         (BEIJING, ["在IBM工作"], {}, [0] * 4, [0] * 4),
         (BEATLES, ["The Beatles met Janet Lee Bouvier; Beatles"], {}, [1, 2, 1, 1], [1, 1, 1, 0]),
-        # Names never reach over the end of a document.
+        # Names do not extend over the end of a document.
         (("New York", "York", "Yorks"), ["New", " York", "York", "s"], {}, [0, 2, 0], [0, 2, 0]),
-        # One space for each of its spaces.
+        # All white space in a name is one space.
         (("New  York ",), ["New York", "New  York", "New\nYork", "NewYork"], {}, [1], [1]),
         (("Beyonce\u0301", "한국"), ["Beyoncé Beyonce\u0301", HANGUL], {}, [2, 1], [2, 1]),
         (STREETS, ["strasse Straße Up UP"], {"case": "fold"}, [2, 2, 2], [2, 2, 2]),
         (STREETS, ["strasse Up UP"], {}, [0] * 3, [0] * 3),
         (("needle",), ["hay " * 2_500_000 + "needle"], {}, [1], [1]),
-        # More hits in a document than there is room for.
+        # More hits in a document than the buffer can hold.
         (ROWS_OF_A, ["x", "a " * 40_000, "a"], {}, [40_001, 39_999, 39_998], [2, 0, 13_333]),
         (("Zo", "Zoë"), [b"Zo\xeb", "Zo\udcff", "Zoë", b"Zo\x00"], {}, [3, 1], [3, 1]),
         (("a",), [], {}, [0], [0]),
         (("a",), ["", ""], {}, [0], [0]),
     ],
 )
-def test_names_of_some_texts(names, documents, options, bounded, longest):
+def test_names_in_example_texts_are_counted(names, documents, options, bounded, longest):
     counts = counts_of(table_of(*names), documents, **options)
 
     assert counts.n_bounded.tolist() == bounded
@@ -145,12 +145,12 @@ def test_segmented_names_begin_and_end_with_words():
     )
 
     assert counts.n_bounded.tolist() == [1, 1, 1]
-    wrong = SurfaceCounter(table_of("a"), boundary="segmented", segmenter=lambda text: ["a", "c"])
+    invalid = SurfaceCounter(table_of("a"), boundary="segmented", segmenter=lambda text: ["a", "c"])
     with pytest.raises(ValueError, match=r"the segmenter gave 'c', which does not follow 'a'"):
-        wrong.feed(["a b c"])
+        invalid.feed(["a b c"])
 
 
-def test_siblings_count_apart_in_threads():
+def test_siblings_count_separately_in_threads():
     first = SurfaceCounter(table_of("a", "b c"))
     counters = [first, first.sibling(), first.sibling()]
     threads = [
@@ -173,12 +173,12 @@ def test_siblings_count_apart_in_threads():
         ({"segmenter": str.split}, "a segmenter is for boundary='segmented', not for 'word'"),
     ],
 )
-def test_options_that_are_no_choices(options, message):
+def test_invalid_options_of_a_counter_are_rejected(options, message):
     with pytest.raises(ValueError, match=message):
         SurfaceCounter(table_of("a"), **options)
 
 
-def test_more_names_than_can_be_numbered(monkeypatch):
+def test_more_names_than_the_maximum_are_rejected(monkeypatch):
     monkeypatch.setattr(finder, "_MAX_NAMES", 2)
 
     SurfaceCounter(table_of("a", "b"))
@@ -190,7 +190,7 @@ def test_more_names_than_can_be_numbered(monkeypatch):
 
 @given(st.lists(texts, max_size=6), st.sampled_from(["exact", "fold"]))
 @settings(max_examples=150, deadline=None)
-def test_packed_texts_take_the_form_that_one_by_one_they_take(documents, case):
+def test_packed_texts_are_normalised_like_single_texts(documents, case):
     packed = PackedTexts.pack(documents)
 
     assert list(comparable_texts(packed, case)) == [comparable(text, case) for text in documents]
@@ -199,7 +199,7 @@ def test_packed_texts_take_the_form_that_one_by_one_they_take(documents, case):
     ]
 
 
-def test_scripts_without_spaces_are_those_of_tokenize():
+def test_scripts_without_spaces_equal_those_of_tokenize():
     classes = character_classes() & 0x0F
     unspaced = set(np.flatnonzero((classes >= 3) & (classes <= 6)).tolist())
     half_width = set(range(0xFF66, 0xFFA0))

@@ -30,7 +30,7 @@ def texts_of(source, **options):
 
 
 @pytest.mark.parametrize("packed", PACKERS)
-def test_lines_of_uncompressed_and_compressed_files_in_one_or_two_parts(tmp_path, packed):
+def test_lines_of_compressed_and_uncompressed_files_are_read(tmp_path, packed):
     path = tmp_path / f"a.jsonl{packed}"
     path.write_bytes(PACKERS[packed](LINES) + (PACKERS[packed](LINES) if packed else LINES))
 
@@ -40,7 +40,7 @@ def test_lines_of_uncompressed_and_compressed_files_in_one_or_two_parts(tmp_path
     assert (report.documents, report.n_bytes, report.faults) == (6, 24, {})
 
 
-def test_parquet_text_files_and_folders(tmp_path):
+def test_parquet_files_text_files_and_folders_are_read(tmp_path):
     pq.write_table(pa.table({"body": ["a", None, "c"]}), tmp_path / "b.parquet", row_group_size=1)
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "one.txt").write_bytes(b"\xef\xbb\xbfwhole\r\ntext")
@@ -145,7 +145,7 @@ def test_truncated_files_raise_or_are_counted_up_to_the_cut(tmp_path, packed):
 
 
 @pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])
-def test_errors_name_files_with_a_damaged_byte(tmp_path, packed):
+def test_errors_for_damaged_files_contain_their_names(tmp_path, packed):
     """Errors of the decompressing library are replaced."""
     path = tmp_path / f"a.jsonl{packed}"
     content = PACKERS[packed](LINES * 20)
@@ -199,7 +199,7 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
         ),
     ],
 )
-def test_errors_name_files_that_cannot_be_read(tmp_path, name, content, message):
+def test_errors_for_unreadable_files_contain_their_names(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         texts_of(tmp_path / name)

@@ -1,4 +1,4 @@
-"""Test lookups in indexes of tokens: replayed web services, and local ones against a plain
+"""Test lookups in indexes of tokens: simulated web services, and local ones compared with a plain
 counter."""
 
 import json
@@ -31,11 +31,11 @@ DOCUMENTS = [RNG.integers(0, 12, size=size).tolist() for size in (0, 1, 40, 300,
 DOCUMENTS += [[300, 5, 300, 5, 1], [65534, 1]]
 
 
-def ngrams_of(documents, most=5):
-    """Count every n-gram of up to five tokens; the oracle."""
+def ngrams_of(documents, maximum=5):
+    """Count every n-gram of up to five tokens, as the reference."""
     counts = Counter()
     for tokens in documents:
-        for n in range(1, most + 1):
+        for n in range(1, maximum + 1):
             counts.update(tuple(tokens[k : k + n]) for k in range(len(tokens) - n + 1))
     return counts
 
@@ -66,7 +66,7 @@ def check_counts(index, documents):
     """Look up all n-grams that occur, and some that do not."""
     counts = ngrams_of(documents)
     queries = [*counts, (11, 11, 11, 11, 11), (200,), (5, 30, 1)]
-    assert [told.count for told in index.count(queries)] == [counts[query] for query in queries]
+    assert [item.count for item in index.count(queries)] == [counts[query] for query in queries]
 
 
 def test_local_counts_equal_those_of_the_documents_of_all_shards(tmp_path):
@@ -75,11 +75,11 @@ def test_local_counts_equal_those_of_the_documents_of_all_shards(tmp_path):
 
     check_counts(LocalIndex(tmp_path), DOCUMENTS)
     wrong = LocalIndex(tmp_path).count([(), (65535,), (-1,), "Paris"])
-    assert [told.count for told in wrong] == [None] * 4
+    assert [item.count for item in wrong] == [None] * 4
 
 
 @pytest.mark.parametrize(("dtype", "name"), [("<u1", "u8"), ("<u4", "u32")])
-def test_tokens_of_other_widths(tmp_path, dtype, name):
+def test_tokens_of_other_widths_are_read(tmp_path, dtype, name):
     write_index(tmp_path, DOCUMENTS[:5], dtype)
 
     check_counts(open_index(f"local-{name}:{tmp_path}"), DOCUMENTS[:5])
@@ -120,8 +120,8 @@ GRAMS = [(3, 1), (300, 5), (9, 9)]
 def test_queries_of_the_service_are_token_ids(replay):
     counts = {(3, 1): 50, (300, 5): 700, (9, 9): 0}
 
-    def answer(path, told):
-        ids = tuple(told["query_ids"])
+    def answer(path, body):
+        ids = tuple(body["query_ids"])
         return 200, {"count": counts[ids], "approx": ids == (300, 5), "token_ids": list(ids)}
 
     server = replay(answer)
@@ -129,13 +129,13 @@ def test_queries_of_the_service_are_token_ids(replay):
         found = lookup_counts(GRAMS, InfiniGramAPI("v4_x", url=server.url))
 
     assert found.tolist() == [50, 700, 0]
-    asked = [body for _, body in server.requests]
-    assert {"index": "v4_x", "query_type": "count", "query_ids": [3, 1]} in asked
+    sent = [body for _, body in server.requests]
+    assert {"index": "v4_x", "query_type": "count", "query_ids": [3, 1]} in sent
 
 
 @pytest.mark.enable_socket
 def test_queries_of_an_index_of_substrings_are_words(replay):
-    server = replay(lambda path, told: (200, {"count": 9, "latency": 1.5}))
+    server = replay(lambda path, body: (200, {"count": 9, "latency": 1.5}))
 
     found = lookup_counts([("a", "b"), ("c", "d")], InfiniGramMiniAPI("v2_x", url=server.url))
 
@@ -145,12 +145,12 @@ def test_queries_of_an_index_of_substrings_are_words(replay):
 
 @pytest.mark.enable_socket
 def test_errors_of_the_service_are_reported(replay):
-    server = replay(lambda path, told: (200, {"error": "no such index"}))
+    server = replay(lambda path, body: (200, {"error": "no such index"}))
     with pytest.raises(DataError, match=r"1 n-grams have no count, such as 'a b': .*no such index"):
         lookup_counts([("a", "b")], InfiniGramMiniAPI("v2_x", url=server.url))
 
     for damaged in ({"count": "5"}, {"count": -1}, {"latency": 1}, [], b"<html>"):
-        broken = replay(lambda path, told, damaged=damaged: (200, damaged))
+        broken = replay(lambda path, body, damaged=damaged: (200, damaged))
         index = InfiniGramAPI("x", url=broken.url, first_wait=0.001, max_retries=1)
         with pytest.raises(RunnerError, match="a damaged answer"):
             list(index.count(["Paris"]))
@@ -180,8 +180,8 @@ def test_counts_of_ngrams_of_instances_equal_those_of_the_index(tmp_path):
 
 
 @pytest.mark.enable_socket
-def test_the_command_looks_up_ngrams(tmp_path, replay, capsys):
-    server = replay(lambda path, told: (200, {"count": len(told["query"])}))
+def test_command_looks_up_ngrams_in_an_index(tmp_path, replay, capsys):
+    server = replay(lambda path, body: (200, {"count": len(body["query"])}))
     data = tmp_path / "texts.jsonl"
     data.write_text('{"id": "a", "text": "x y zz y zz"}\n{"id": "b", "text": "x"}\n')
     words = ["count", "ngrams", "--data", str(data), "--n", "2", "--out", str(tmp_path / "out")]
@@ -190,8 +190,8 @@ def test_the_command_looks_up_ngrams(tmp_path, replay, capsys):
     for _ in range(2):
         assert main([*words, *service, "--json"]) == 0
 
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (told["n_instances"], told["n_ngrams"], told["n_ngrams_seen"]) == (2, 3, 3)
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (summary["n_instances"], summary["n_ngrams"], summary["n_ngrams_seen"]) == (2, 3, 3)
     frame = pd.read_parquet(tmp_path / "out" / "ngrams.parquet")
     assert [list(counts) for counts in frame["counts"]] == [[3, 4, 4], []]
     # The second lookup is from the cache.

@@ -56,13 +56,13 @@ def test_all_characters_that_separate_words_are_searched():
     texts = [f"a{chr(c)}b" for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000]
     found = set(ngrams._may_lack_spaces(PackedTexts.pack(texts)))
 
-    parted = [k for k, text in enumerate(texts) if tokenize(text) != text.split()]
+    separated = [k for k, text in enumerate(texts) if tokenize(text) != text.split()]
 
-    assert len(parted) > 90_000
-    assert found.issuperset(parted)
+    assert len(separated) > 90_000
+    assert found.issuperset(separated)
 
 
-def test_tokens_may_be_ids_and_ngrams_do_not_extend_over_two_documents():
+def test_tokens_can_be_ids_and_ngrams_do_not_span_documents():
     tokenize = lambda text: [ord(c) for c in text]  # noqa: E731
 
     counts = count_ngrams(["abc"], [["ab", "c", "abcab"]], n=3, tokenize=tokenize)

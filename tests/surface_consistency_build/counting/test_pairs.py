@@ -17,13 +17,13 @@ def both(documents, **options):
     return counter.result().n_documents_both.tolist()
 
 
-def test_documents_that_name_both_by_any_name():
+def test_documents_with_both_entities_under_any_name_are_counted():
     documents = ["Paris. France. Paris.", "City of Light, France", "Paris", "France", "", "x"]
 
     assert both(documents) == [2, 1, 0, 2]
 
 
-def test_a_name_inside_a_longer_name_counts_only_with_bounded():
+def test_name_within_a_longer_name_counts_only_with_bounded():
     documents = ["Paris Hilton", "Paris Hilton in Paris"]
 
     assert both(documents) == [0, 0, 1, 0]

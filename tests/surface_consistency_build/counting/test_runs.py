@@ -104,9 +104,9 @@ def test_counts_do_not_depend_on_the_shards(tmp_path, corpus, shards, n_workers)
     assert counted(tmp_path / "counts") == expected(corpus)
     assert result.report.documents == 90
     assert result.counted["n_names"] == 4
-    told = json.loads((tmp_path / "counts" / "manifest.json").read_text())
-    assert told["result"]["read"]["documents"] == 90
-    assert told["plan"]["task"]["table"] == SurfaceTable.from_records(NAMES).digest
+    saved = json.loads((tmp_path / "counts" / "manifest.json").read_text())
+    assert saved["result"]["read"]["documents"] == 90
+    assert saved["plan"]["task"]["table"] == SurfaceTable.from_records(NAMES).digest
 
 
 def test_large_uncompressed_files_are_split_into_parts(tmp_path):
@@ -123,8 +123,8 @@ def test_large_uncompressed_files_are_split_into_parts(tmp_path):
     sizes = [len(shard) for shard in run.manifest["plan"]["shards"]]
     assert min(sizes) > 0
     assert sum(sizes) > 4
-    apart = [[90_000] * 3, [200_000] * 3, [180_000, 90_000, 90_000], [0] * 3]
-    assert counted(run.folder) == apart
+    counts = [[90_000] * 3, [200_000] * 3, [180_000, 90_000, 90_000], [0] * 3]
+    assert counted(run.folder) == counts
 
 
 def test_a_shard_that_is_started_twice_counts_once(tmp_path, corpus):
@@ -147,7 +147,7 @@ def test_a_shard_that_is_started_twice_counts_once(tmp_path, corpus):
     assert counted(tmp_path / "counts") == expected(corpus)
 
 
-def test_errors_name_a_damaged_shard_and_a_shard_of_another_run(tmp_path, corpus):
+def test_errors_for_damaged_and_foreign_shards_contain_the_file(tmp_path, corpus):
     run = plan(tmp_path, corpus)
     run.run_all(n_workers=1)
     shards = run.folder / "shards"
@@ -182,7 +182,7 @@ def test_errors_for_another_plan_list_the_differences(tmp_path, corpus, task, se
         plan(tmp_path, corpus, task, **settings)
 
 
-def test_the_error_for_another_corpus_contains_the_file(tmp_path, corpus):
+def test_error_for_another_corpus_contains_the_file(tmp_path, corpus):
     run = plan(tmp_path, corpus)
     (corpus / "5.jsonl").write_text('{"text": "York"}\n')
     with pytest.raises(RunError, match=r"file .*5\.jsonl was absent, now 17 bytes"):
@@ -199,7 +199,7 @@ def test_the_error_for_another_corpus_contains_the_file(tmp_path, corpus):
         run.run_all(n_workers=1)
 
 
-def test_a_file_that_changes_during_reading_gives_no_shard(tmp_path, corpus, monkeypatch):
+def test_file_that_changes_during_reading_raises_an_error(tmp_path, corpus, monkeypatch):
     run = plan(tmp_path, corpus, shards=1)
     counter = run.task.counter()
     feed = type(counter).feed
@@ -216,7 +216,7 @@ def test_a_file_that_changes_during_reading_gives_no_shard(tmp_path, corpus, mon
 
 
 @pytest.mark.parametrize("name", ["names.arrow", "exact-*.arrow"])
-def test_errors_name_damaged_inputs_of_a_run(tmp_path, corpus, name):
+def test_errors_for_damaged_inputs_contain_the_file(tmp_path, corpus, name):
     plan(tmp_path, corpus)
     (file,) = (tmp_path / "counts" / "inputs").glob(name)
     file.write_bytes(file.read_bytes()[:-9])
@@ -229,7 +229,7 @@ def test_errors_name_damaged_inputs_of_a_run(tmp_path, corpus, name):
 
 
 def again(folder):
-    """Count all shards again, like a task on another machine that opens the plan."""
+    """Count all shards again in a run that opens the plan."""
     shutil.rmtree(folder / "shards")
     run = CountRun.open(folder)
     for shard in range(run.n_shards):
@@ -242,7 +242,7 @@ def results(run):
 
 
 @pytest.mark.parametrize("settings", [{}, {"case": "fold"}, {"folded": True}])
-def test_a_task_maps_the_tables_of_the_plan(tmp_path, corpus, settings, monkeypatch):
+def test_tasks_map_the_stored_tables_into_memory(tmp_path, corpus, settings, monkeypatch):
     run = plan(tmp_path, corpus, name_task(**settings))
     run.run_all(n_workers=1)
     first = results(run)
@@ -260,7 +260,7 @@ def test_a_task_maps_the_tables_of_the_plan(tmp_path, corpus, settings, monkeypa
     np.testing.assert_equal(results(run), first)
 
 
-def test_tables_of_another_kernel_are_not_used(tmp_path, corpus, monkeypatch):
+def test_stored_tables_of_another_kernel_are_not_used(tmp_path, corpus, monkeypatch):
     run = plan(tmp_path, corpus)
     run.run_all(n_workers=1)
     first = results(run)
@@ -289,8 +289,8 @@ def _die_in(folder):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_killed_shard_counts_once(tmp_path, corpus, monkeypatch):
-    """Counted by a separate process, or by a worker of the run."""
+def test_shard_of_a_killed_process_counts_once(tmp_path, corpus, monkeypatch):
+    """In a separate process, or in a worker of the run."""
     run = plan(tmp_path, corpus)
     run.run(0)
     fork = multiprocessing.get_context("fork")
@@ -311,7 +311,7 @@ def test_a_killed_shard_counts_once(tmp_path, corpus, monkeypatch):
     assert not list((tmp_path / "counts" / "shards").glob("*.part"))
 
 
-def test_tables_of_blockers_folded_names_and_pairs(tmp_path, corpus):
+def test_tables_contain_blockers_folded_names_and_pairs(tmp_path, corpus):
     """Blockers exclude longer names and are not names; n_folded ignores case."""
     (corpus / "x.jsonl").write_text('{"text": "york york york york york york york york"}\n' * 40)
     task = NameTask(
@@ -338,7 +338,7 @@ def test_tables_of_blockers_folded_names_and_pairs(tmp_path, corpus):
     assert pairs.to_numpy().tolist() == [["Q60", "Q42462", 45, 60, 45]]
 
 
-def test_a_segmenter_by_name(tmp_path, corpus):
+def test_segmenter_is_given_by_name(tmp_path, corpus):
     task = name_task(boundary="segmented", segmenter="surface_consistency.text:tokenize")
     run = plan(tmp_path, corpus, task)
     with importable("surface_consistency.text:tokenize"):
@@ -352,13 +352,13 @@ def test_a_segmenter_by_name(tmp_path, corpus):
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"), [({}, "all counts are"), ({"sample": 1e-9}, "90 were not")]
+    ("settings", "message"), [({}, "all counts are"), ({"sample": 1e-9}, "90 were not")]
 )
-def test_an_empty_corpus_gives_zero_counts_and_a_warning(tmp_path, corpus, settings, says):
+def test_an_empty_corpus_gives_zero_counts_and_a_warning(tmp_path, corpus, settings, message):
     for file in corpus.iterdir() if not settings else ():
         file.write_text("")
 
-    with pytest.warns(SurfaceConsistencyWarning, match=f"no documents were counted; {says}"):
+    with pytest.warns(SurfaceConsistencyWarning, match=f"no documents were counted; {message}"):
         merged(plan(tmp_path, corpus, **settings))
     assert counted(tmp_path / "counts") == [[0, 0, 0]] * 4
 
@@ -378,7 +378,7 @@ def test_counts_of_ngrams_do_not_depend_on_the_shards(tmp_path, corpus):
     assert result.counted["n_ngrams_seen"] == 7
 
 
-def test_a_tokenizer_of_a_model(tmp_path, corpus):
+def test_tokenizer_of_a_model_is_read_from_a_file(tmp_path, corpus):
     tokenizers = pytest.importorskip("tokenizers")
     words = {word: number for number, word in enumerate(["[UNK]", "New", "York", "Times", "the"])}
     model = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="[UNK]"))
@@ -420,11 +420,11 @@ def test_invalid_folders_and_shards_are_rejected(tmp_path, corpus, call, error, 
         call(tmp_path / "counts", corpus)
 
 
-def test_manifests_of_another_kind_are_rejected(tmp_path, corpus):
+def test_manifests_of_another_format_are_rejected(tmp_path, corpus):
     manifest = plan(tmp_path, corpus).folder / "manifest.json"
-    told = json.loads(manifest.read_text())
+    saved = json.loads(manifest.read_text())
     for content, message in (
-        (json.dumps({**told, "format": 9}), "is of format 9, kind 'surfaces'; this version reads"),
+        (json.dumps({**saved, "format": 9}), "is of format 9, kind 'surfaces'; this version reads"),
         ("{", r"manifest\.json is not a manifest of a count"),
     ):
         manifest.write_text(content)
@@ -432,8 +432,8 @@ def test_manifests_of_another_kind_are_rejected(tmp_path, corpus):
             CountRun.open(manifest.parent)
 
 
-def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
-    """A folder of a run that another process starts now is not a foreign folder."""
+def test_run_that_was_killed_while_writing_its_manifest_starts_again(tmp_path, corpus):
+    """A folder in which another process starts a run is not rejected as foreign."""
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     for process in (dead.pid, os.getppid()):
@@ -475,7 +475,7 @@ def test_a_task_checks_only_the_files_of_its_shard(tmp_path, corpus, monkeypatch
 
 
 @pytest.mark.parametrize("content", ["[1, 2]", '[["a", ["b"]]]', "[[", "{}"])
-def test_damaged_pairs_of_a_run_are_an_error(tmp_path, content):
+def test_damaged_pairs_of_a_run_raise_an_error(tmp_path, content):
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "pairs.json").write_text(content)
 

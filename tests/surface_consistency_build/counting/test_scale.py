@@ -16,7 +16,7 @@ N_SHARDS, N_NAMES = 6, 400
 
 
 class Document(NamedTuple):
-    """A document that steps of a pipeline pass on."""
+    """A document of a pipeline."""
 
     text: str
 
@@ -52,7 +52,7 @@ def test_tasks_with_the_same_folder_of_logs_count_each_shard_once(planned, tmp_p
     assert counted(planned) == [N_NAMES, 2 * N_NAMES]
 
 
-def test_the_merge_rejects_a_missing_rank_which_is_counted_again(planned, tmp_path):
+def test_merge_rejects_missing_shards_which_can_be_counted_later(planned, tmp_path):
     step = CountStep(planned.folder)
     step(None, rank=0, world_size=2)
 
@@ -94,7 +94,7 @@ def test_a_filter_before_the_count_excludes_documents(planned, tmp_path):
     assert counted(run) == [4, 8]
 
 
-def test_a_plan_of_files_and_a_plan_of_given_documents_are_not_mixed(planned, tmp_path):
+def test_plans_of_files_and_of_given_documents_are_not_interchangeable(planned, tmp_path):
     with pytest.raises(DataError, match="reads its documents; remove the reader before it"):
         CountStep(planned.folder)(iter([Document("a document")]))
     with pytest.raises(DataError, match="the counts of CountStep; remove the reader before it"):

@@ -32,11 +32,11 @@ def test_mappings_frames_arrow_and_files_give_the_same_table(tmp_path):
     table = SurfaceTable.from_records(ROWS)
     records = [dict(zip(("entity_id", "surface", "role"), row, strict=True)) for row in ROWS]
     table.write(tmp_path / "names.parquet")
-    turned = pa.Table.from_pylist(records).select(["role", "surface", "entity_id"])
-    pq.write_table(turned, tmp_path / "turned.parquet")
+    reordered = pa.Table.from_pylist(records).select(["role", "surface", "entity_id"])
+    pq.write_table(reordered, tmp_path / "reordered.parquet")
 
     for other in (
-        SurfaceTable.read(tmp_path / "turned.parquet"),
+        SurfaceTable.read(tmp_path / "reordered.parquet"),
         SurfaceTable.from_records(records),
         SurfaceTable.from_frame(pd.DataFrame(records)),
         SurfaceTable.from_frame(pa.Table.from_pylist(records)),
@@ -79,7 +79,7 @@ def test_invalid_rows_are_rejected(rows, message):
         SurfaceTable.from_records(rows)
 
 
-def test_missing_columns_and_files(tmp_path):
+def test_missing_columns_and_files_raise_an_error(tmp_path):
     with pytest.raises(ColumnNotFoundError, match="row 1 lacks surface; it has entity_id"):
         SurfaceTable.from_records([{"entity_id": "Q1"}])
     with pytest.raises(ColumnNotFoundError, match="lacks the column surface; it has entity_id"):
@@ -103,7 +103,7 @@ def test_unsafe_names_are_flagged():
     ]
 
 
-def test_names_and_instances_of_questions():
+def test_table_and_instances_of_questions_contain_all_names():
     given = {"aliases": ("Little Stevie",), "object": "soul", "answers": ("soul", "soul music")}
     names = ("Stevie Wonder", "Little  Stevie")
     questions = fact_questions(1, names, **given)

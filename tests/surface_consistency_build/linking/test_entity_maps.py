@@ -1,4 +1,4 @@
-"""Test published entity maps, read one array at a time, with planted documents."""
+"""Test published entity maps, read one array at a time, with known documents."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ def write(path, arrays):
 
 
 @pytest.fixture
-def planted(tmp_path):
+def known_map(tmp_path):
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 120, 40)
     sets = {f"Entity {k}": set(rng.integers(0, 400, n).tolist()) for k, n in enumerate(sizes)}
@@ -34,8 +34,8 @@ def planted(tmp_path):
     return sets, write(tmp_path / "map.npz", arrays | failures)
 
 
-def test_documents_and_pairs_equal_the_planted_ones_and_failures_are_not_entities(planted):
-    sets, path = planted
+def test_documents_and_pairs_are_read_and_failures_are_not_entities(known_map):
+    sets, path = known_map
 
     with EntityMap.open(path) as linked:
         assert len(linked) == len(sets)
@@ -61,17 +61,17 @@ def test_spellings_of_a_title_are_one_entity(tmp_path):
         assert linked.pair_count("Piaf", "100%") == 0
 
 
-def test_a_lookup_reads_each_needed_array_once(planted, monkeypatch):
+def test_lookups_read_each_required_array_once(known_map, monkeypatch):
     read = []
     reading = zipfile.ZipFile.open
 
-    def noted(self, member):
+    def record(self, member):
         read.append(member.filename)
         return reading(self, member)
 
-    monkeypatch.setattr(zipfile.ZipFile, "open", noted)
+    monkeypatch.setattr(zipfile.ZipFile, "open", record)
 
-    with EntityMap.open(planted[1]) as linked:
+    with EntityMap.open(known_map[1]) as linked:
         assert sorted(read) == sorted(f"{key}.npy" for key in FAILURE_KEYS)
         for _ in range(3):
             linked.pair_count("Entity 1", "Entity 2")
@@ -80,7 +80,7 @@ def test_a_lookup_reads_each_needed_array_once(planted, monkeypatch):
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_an_archive_is_read_like_numpy(tmp_path, save):
+def test_archive_is_read_like_with_numpy(tmp_path, save):
     rng = np.random.default_rng(0)
     names = [f"{URI}{word}" for word in ("Paris", "Édith", "東京", "a/b", "C%2B%2B")]
     arrays = {name: rng.integers(0, 9, size) for size, name in enumerate(names)}
@@ -104,7 +104,7 @@ def test_an_archive_of_zip64_is_read(tmp_path, monkeypatch):
 
 
 def damaged_archives(path, rng):
-    """An npz file with bits flipped, cut, doubled or overwritten; the undamaged one comes first."""
+    """An npz file, first undamaged, then with bits flipped, or parts removed or repeated."""
     whole = path.read_bytes()
     yield whole
     for _ in range(130):
@@ -118,11 +118,11 @@ def damaged_archives(path, rng):
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_damaged_archives_give_planted_documents_or_an_error(tmp_path, save):
+def test_damaged_archives_give_correct_documents_or_an_error(tmp_path, save):
     names = [URI + f"E{k}" for k in range(4)]
     path = tmp_path / "map.npz"
     save(path, **{name: np.arange(20) * k for k, name in enumerate(names)})
-    planted = [sorted({n * k for n in range(20)}) for k in range(len(names))]
+    expected = [sorted({n * k for n in range(20)}) for k in range(len(names))]
     n_read = 0
     for content in damaged_archives(path, np.random.default_rng(0)):
         path.write_bytes(content)
@@ -130,7 +130,7 @@ def test_damaged_archives_give_planted_documents_or_an_error(tmp_path, save):
             for name in names:
                 with contextlib.suppress(DataError):
                     documents = linked.documents(name).tolist()
-                    assert documents == [] or documents in planted
+                    assert documents == [] or documents in expected
                     n_read += bool(documents)
     assert n_read > 4
 
@@ -166,7 +166,7 @@ def headed(shape, kind="<i8"):
         (headed((4,), "<f8") + bytes(32), "must contain numbers of documents"),
     ],
 )
-def test_the_error_for_an_incorrect_header_contains_its_name(tmp_path, content, message):
+def test_error_for_an_incorrect_header_contains_the_name_of_the_array(tmp_path, content, message):
     with (
         EntityMap.open(one_member(tmp_path / "map.npz", content)) as linked,
         pytest.raises(DataError, match=rf"map.npz: .*Bomb.npy.*{message}"),
@@ -206,12 +206,12 @@ def test_a_decompression_bomb_is_rejected_before_decompression(tmp_path):
         linked.count("Bomb")
     assert tracemalloc.get_traced_memory()[1] - made < 1 << 20
     tracemalloc.stop()
-    said = one_member(tmp_path / "said.npz", headed((4,)) + bytes(32), n_plain=1 << 31)
-    with EntityMap.open(said) as linked, pytest.raises(DataError, match="plain size is 2,147,483"):
+    large = one_member(tmp_path / "large.npz", headed((4,)) + bytes(32), n_plain=1 << 31)
+    with EntityMap.open(large) as linked, pytest.raises(DataError, match="plain size is 2,147,483"):
         linked.count("Bomb")
 
 
-def test_the_command_counts_entities_and_pairs_of_the_questions(tmp_path, capsys):
+def test_command_counts_entities_and_pairs_of_the_questions(tmp_path, capsys):
     triples = {
         question.triple.id: question.triple for question in load_redirectqa("sample").questions
     }
@@ -226,9 +226,9 @@ def test_the_command_counts_entities_and_pairs_of_the_questions(tmp_path, capsys
 
     assert main([*command, "--data", "sample", "--json"]) == 0
 
-    told = json.loads(capsys.readouterr().out)
-    assert told["entities_not_found"] >= 1
-    assert told[f"documents {FAILURE_KEYS[0]}"] == 2
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["entities_not_found"] >= 1
+    assert printed[f"documents {FAILURE_KEYS[0]}"] == 2
     assert json.loads((out / "coverage.json").read_text())["entity_map"] == str(path)
     entities = pd.read_parquet(out / "linked_entities.parquet")
     assert entities.loc[~entities["is_found"], "title"].tolist() == [missing]

@@ -1,4 +1,4 @@
-"""Test linked mentions of a replayed server of DBpedia Spotlight, and of a linker's rows."""
+"""Test linked mentions of a simulated server of DBpedia Spotlight, and of rows of a linker."""
 
 import json
 import re
@@ -42,8 +42,8 @@ def resources(text, **names):
 @pytest.mark.enable_socket
 @pytest.mark.parametrize("whole", [False, True])
 def test_spotlight_reads_windows_around_counted_names(tmp_path, replay, whole):
-    def answer(path, told):
-        return 200, resources(told["text"], Mercury="Mercury_(planet)", Hermes="Hermes")
+    def answer(path, body):
+        return 200, resources(body["text"], Mercury="Mercury_(planet)", Hermes="Hermes")
 
     server = replay(answer)
     far = "word " * 100
@@ -57,15 +57,15 @@ def test_spotlight_reads_windows_around_counted_names(tmp_path, replay, whole):
 
     run = CountRun.plan(tmp_path / "out", task, CorpusSettings(corpus=(str(path),), shards=1))
     run.run(0)
-    told = run.merge().counted
+    summary = run.merge().counted
 
     entities = pd.read_parquet(tmp_path / "out" / "entities.parquet").set_index("entity_id")
     assert entities["entity_linked"].to_dict() == {"Q308": 3, "Q1": 1}
-    sent = [told["text"] for _, told in server.requests]
+    sent = [body["text"] for _, body in server.requests]
     assert len(sent) == 3
     assert (max(map(len, sent)) > 500) is whole
-    assert told["n_documents_not_linked"] == 0
-    refusing = replay(lambda path, told: (413, b"too large"))
+    assert summary["n_documents_not_linked"] == 0
+    refusing = replay(lambda path, body: (413, b"too large"))
     task = LinkTask(NAMES, link=LinkSettings(url=refusing.url), entities=ENTITIES)
     run = CountRun.plan(tmp_path / "no", task, CorpusSettings(corpus=(str(path),), shards=1))
     run.run(0)
@@ -155,7 +155,7 @@ def test_rows_of_several_files_and_of_entity_ids_without_documents(tmp_path):
         ("links.parquet", "x", "cannot be read as rows of a linker"),
     ],
 )
-def test_rows_that_cannot_be_read_are_rejected(tmp_path, name, content, message):
+def test_invalid_rows_of_a_linker_are_rejected(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
 
     with pytest.raises(DataError, match=message):
@@ -177,10 +177,10 @@ def bindings(*pairs):
 def test_dbpedia_uris_are_resolved_to_items(replay, tmp_path):
     known = {"Q90": ["Paris", "Paris,_France"], "Q64": ["Berlin"]}
 
-    def answer(path, told):
-        assert told["format"] == "application/sparql-results+json"
-        asked = [item for item in known if f"entity/{item}>" in told["query"]]
-        return 200, bindings(*((uri, item) for item in asked for uri in known[item]))
+    def answer(path, body):
+        assert body["format"] == "application/sparql-results+json"
+        requested = [item for item in known if f"entity/{item}>" in body["query"]]
+        return 200, bindings(*((uri, item) for item in requested for uri in known[item]))
 
     server = replay(answer)
     items = ["Q90", "Q64", *(f"Q{k}" for k in range(1000, 1030)), "Q90"]
@@ -206,8 +206,8 @@ def test_dbpedia_uris_are_resolved_to_items(replay, tmp_path):
         ((200, {"results": {"bindings": [{"uri": 1}]}}), RunnerError, "not a SPARQL result"),
     ],
 )
-def test_invalid_results_are_rejected(replay, answer, error, message):
-    server = replay(lambda path, told: answer)
+def test_invalid_results_of_sparql_queries_are_rejected(replay, answer, error, message):
+    server = replay(lambda path, body: answer)
 
     with pytest.raises(error, match=message):
         dbpedia_uris(["Q1"], endpoint=server.url, first_wait=0.001, max_retries=1)
@@ -236,13 +236,13 @@ def test_other_settings_or_entities_are_rejected_in_the_same_folder(tmp_path):
 
 
 @pytest.mark.enable_socket
-def test_the_commands_count_mentions_of_a_server_or_of_rows(tmp_path, replay, capsys, monkeypatch):
+def test_commands_count_mentions_of_a_server_or_of_rows(tmp_path, replay, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def answer(path, told):
-        if "query" in told:
+    def answer(path, body):
+        if "query" in body:
             return 200, bindings(("Mercury_(planet)", "Q308"))
-        return 200, resources(told["text"], Mercury="Mercury_(planet)")
+        return 200, resources(body["text"], Mercury="Mercury_(planet)")
 
     server = replay(answer)
     names = tmp_path / "names.csv"
@@ -256,9 +256,9 @@ def test_the_commands_count_mentions_of_a_server_or_of_rows(tmp_path, replay, ca
     assert json.loads(capsys.readouterr().out)["n_linked"] == 2
     rows_file(tmp_path, ".jsonl")
     assert main([*words, "--from", "links.jsonl", "--out", "rows"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    summary = json.loads(capsys.readouterr().out)
     # "Mercury_%28planet%29" is the same URI.
-    assert (told["n_entities"], told["n_entities_seen"], told["n_linked"]) == (1, 1, 4)
+    assert (summary["n_entities"], summary["n_entities_seen"], summary["n_linked"]) == (1, 1, 4)
     found = duckdb.sql("FROM 'rows/surfaces.parquet'").df()
     assert found["linked_mentions"].tolist() == [0, 2]
     for more, message in (
@@ -270,7 +270,7 @@ def test_the_commands_count_mentions_of_a_server_or_of_rows(tmp_path, replay, ca
         assert message in capsys.readouterr().err
 
 
-def test_instances_of_the_questions_have_the_measure_linked(tmp_path):
+def test_instances_of_questions_have_the_measure_linked(tmp_path):
     question = load_redirectqa("sample").questions[0]
     subject = question.triple.subject
     rows = [("d", entity_id(subject), question.surface.text)] * 3
@@ -288,7 +288,7 @@ def test_instances_of_the_questions_have_the_measure_linked(tmp_path):
 
 
 @pytest.mark.parametrize("given", [("linked_mentions",), ("entity_linked",), ()])
-def test_mentions_of_names_or_of_entities_alone_are_no_measure(given):
+def test_only_mentions_of_both_names_and_entities_give_the_measure_linked(given):
     question, one = load_redirectqa("sample").questions[0], np.array([3])
     subject = entity_id(question.triple.subject)
     names = SurfaceTable.from_records([(subject, question.surface.text, "canonical")])

@@ -1,4 +1,4 @@
-"""Test the client of DBpedia Spotlight with a server that replays the shapes of its answers."""
+"""Test the client of DBpedia Spotlight with a server that simulates its responses."""
 
 import pytest
 from surface_consistency_build.linking.spotlight import SpotlightClient
@@ -12,9 +12,9 @@ BERLIN = "http://dbpedia.org/resource/Berlin"
 
 def resource(surface, offset, uri=BERLIN):
     """A span as the service returns it, with all values as texts."""
-    told = {"@URI": uri, "@support": "77", "@types": "", "@surfaceForm": surface}
-    told |= {"@offset": str(offset), "@similarityScore": "0.875"}
-    return told | {"@percentageOfSecondRank": "0.1"}
+    span = {"@URI": uri, "@support": "77", "@types": "", "@surfaceForm": surface}
+    span |= {"@offset": str(offset), "@similarityScore": "0.875"}
+    return span | {"@percentageOfSecondRank": "0.1"}
 
 
 def client(server, **options):
@@ -22,7 +22,7 @@ def client(server, **options):
 
 
 def test_mentions_have_ids_and_settings_are_sent(replay):
-    server = replay(lambda path, told: (200, {"@text": "x", "Resources": [resource("Berlin", 3)]}))
+    server = replay(lambda path, body: (200, {"@text": "x", "Resources": [resource("Berlin", 3)]}))
 
     found = list(client(server, entities={"Berlin": "Q64"}).link(["In Berlin.", " "]))
 
@@ -43,14 +43,14 @@ def test_mentions_have_ids_and_settings_are_sent(replay):
         ("Zürich", {"Resources": [resource("Zürich", 0)]}, [(0, 6, "Zürich")]),
     ],
 )
-def test_shapes_of_answers(replay, text, answer, found):
-    (mentions,) = client(replay(lambda path, told: (200, answer))).link([text])
+def test_all_formats_of_responses_are_read(replay, text, answer, found):
+    (mentions,) = client(replay(lambda path, body: (200, answer))).link([text])
 
     assert [(m.start, m.stop, m.surface) for m in mentions] == found
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid",
     [
         resource("Berlin", 4), resource("Berlin", 400), resource("Berlin", -1), resource("", 0),
         {"@URI": BERLIN, "@surfaceForm": "Berlin"}, resource("Berlin", "x"),
@@ -58,16 +58,16 @@ def test_shapes_of_answers(replay, text, answer, found):
         {**resource("Berlin", 3), "@similarityScore": "١"},
     ],
 )  # fmt: skip
-def test_an_answer_with_words_that_are_not_in_the_text_is_rejected(replay, wrong):
-    server = replay(lambda path, told: (200, {"Resources": [resource("Berlin", 3), wrong]}))
+def test_an_answer_with_words_that_are_not_in_the_text_is_rejected(replay, invalid):
+    server = replay(lambda path, body: (200, {"Resources": [resource("Berlin", 3), invalid]}))
 
     assert list(client(server).link(["In Berlin."])) == [None]
 
 
 @pytest.mark.parametrize("status", [400, 413, 414])
 def test_a_text_that_the_server_rejects_fails_without_stopping_others(replay, status):
-    def answer(path, told):
-        if "long" in told["text"]:
+    def answer(path, body):
+        if "long" in body["text"]:
             return status, b"too long"
         return 200, {"Resources": [resource("Berlin", 0)]}
 
@@ -80,7 +80,7 @@ def test_a_text_that_the_server_rejects_fails_without_stopping_others(replay, st
 
 
 def test_answered_texts_are_not_sent_again(replay, tmp_path):
-    server = replay(lambda path, told: (200, {"Resources": [resource(told["text"], 0)]}))
+    server = replay(lambda path, body: (200, {"Resources": [resource(body["text"], 0)]}))
     cache = tmp_path / "answers.sqlite"
 
     first = list(client(server, cache=cache).link(["Berlin", "Paris"]))
@@ -88,7 +88,7 @@ def test_answered_texts_are_not_sent_again(replay, tmp_path):
     list(client(server, cache=cache, confidence=0.5).link(["Rome"]))
 
     assert again[:2] == first[::-1]
-    assert [told["text"] for _, told in server.requests].count("Berlin") == 1
+    assert [body["text"] for _, body in server.requests].count("Berlin") == 1
     assert len(server.requests) == 4
     cache.write_bytes(b"no database, but long enough to be taken for one" * 100)
     with pytest.raises(DataError, match="is not a cache of answers"):
@@ -106,7 +106,7 @@ def test_answered_texts_are_not_sent_again(replay, tmp_path):
 )
 def test_invalid_settings_and_answers_are_rejected(replay, options, error, message):
     """Failing servers are tested with the client of web services."""
-    server = replay(lambda path, told: (200, {"Resources": "x"}))
+    server = replay(lambda path, body: (200, {"Resources": "x"}))
     where = {"base_url": server.url, "first_wait": 0.001, "max_retries": 1}
 
     with pytest.raises(error, match=message):

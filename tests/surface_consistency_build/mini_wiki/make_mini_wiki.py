@@ -1,4 +1,4 @@
-"""Write the miniature wiki as dumps, by way of a real MariaDB.
+"""Write the miniature wiki as dumps, with a MariaDB server.
 
 Needs Debian's `mariadb-server`, which is started in a temporary folder and stopped again. Run from
 the root of the repository, after any change of a table:
@@ -24,10 +24,10 @@ from tests.surface_consistency_build.mini_wiki.sql_rows import load_script, olde
 from tests.surface_consistency_build.mini_wiki.tables import read_tables
 
 TABLES_FOLDER = Path(__file__).resolve().parent
-"""Where the tables are."""
+"""Folder of the tables."""
 
 DUMPS_FOLDER = TABLES_FOLDER.parent / "wikimedia" / "mini"
-"""Where the dumps belong."""
+"""Folder of the dumps."""
 
 DATE = "20260101"
 """Date in the names of the dumps."""
@@ -40,7 +40,7 @@ _DUMP_OPTIONS = ("--skip-dump-date", "--net-buffer-length=4096")
 
 
 def render_dumps(tables):
-    """Write the files that need no database."""
+    """Write the files that do not require a database."""
     parts = map(bz2.compress, xml_parts(tables))
     yield f"enwiki-{DATE}-pages-articles.xml.bz2", b"".join(parts)
     yield f"wikidata-{DATE}-all.json.gz", _gzip(wikidata_dump(tables))

@@ -1,4 +1,4 @@
-"""A private MariaDB server on a folder of its own, for writing dumps with the real `mysqldump`."""
+"""A private MariaDB server in a separate folder, for writing dumps with `mysqldump`."""
 
 import getpass
 import os
@@ -21,11 +21,11 @@ _OPTIONS = (
     *("--innodb-flush-log-at-trx-commit=0", "--max-allowed-packet=256M"),
     *("--character-set-server=binary", "--sql-mode=NO_AUTO_VALUE_ON_ZERO"),
 )
-"""Options of a small server that no network reaches."""
+"""Options of a small server without network access."""
 
 
 class MariaDB:
-    """A running server, reached by its socket only."""
+    """A running server, accessible only by its socket."""
 
     def __init__(self, socket, programs):
         self.socket, self.programs = socket, programs
@@ -47,7 +47,7 @@ class MariaDB:
 
 
 def find_programs():
-    """Find MariaDB's programs, with those of servers, which a user's path may lack."""
+    """Find MariaDB's programs, also those of servers, which may not be in the path of users."""
     places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
     found = {
         use: next(filter(None, (shutil.which(name, path=places) for name in names)), None)
@@ -88,8 +88,8 @@ def _output(command, **options):
     """Run a program to its end."""
     done = subprocess.run(command, capture_output=True, check=False, **options)
     if done.returncode:
-        told = (done.stdout + done.stderr).decode(errors="replace").strip()
-        raise RuntimeError(f"{command[0]} failed: {told[-1000:]}")
+        output = (done.stdout + done.stderr).decode(errors="replace").strip()
+        raise RuntimeError(f"{command[0]} failed: {output[-1000:]}")
     return done.stdout
 
 

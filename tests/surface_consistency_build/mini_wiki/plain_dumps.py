@@ -1,4 +1,4 @@
-"""The wiki as dumps that need no database: XML pages, Wikidata's items, lines of views."""
+"""Dumps of the wiki without a database: XML pages, Wikidata items, lines of page views."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ _PAGE = """\
 
 
 def xml_parts(tables):
-    """Write the export in three parts, which the dumps compress one by one."""
+    """Write the export in three parts, which are compressed separately."""
     ends = {key: f">{name}</namespace>" if name else " />" for key, name in _NAMESPACES.items()}
     names = (f'      <namespace key="{k}" case="first-letter"{end}\n' for k, end in ends.items())
     pages = list(_pages(tables))
@@ -83,7 +83,7 @@ def _full_title(namespace, title):
 
 
 def _page(page, text, redirect=""):
-    """Write one page with its one revision."""
+    """Write one page with one revision."""
     namespace = getattr(page, "namespace", 0)
     digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:31]
     full_title, title = _quoted(_full_title(namespace, page.title)), _quoted(page.title)
@@ -98,9 +98,9 @@ def _quoted(text):
 
 
 def wikidata_dump(tables):
-    """Write the dump: one entity a line, in the framing of a JSON array."""
+    """Write the dump as a JSON array with one entity per line."""
     entities = [_item(entity, tables) for entity in tables.entities]
-    # A property, which is no item; its label is that of an item here.
+    # A property is not an item; it has the label of an item.
     kind = {"type": "property", "datatype": "wikibase-item", "id": "P17"}
     kind |= {"labels": {"en": {"language": "en", "value": "Lune"}}}
     entities.insert(30, kind | {"descriptions": [], "aliases": [], "claims": [], "lastrevid": 1})
@@ -112,7 +112,7 @@ def wikidata_dump(tables):
 
 
 def _item(entity, tables):
-    """Write one item; what is empty is an empty array, as PHP writes it."""
+    """Write one item; empty maps are empty arrays, as PHP writes them."""
     labels = {"en": entity.label, "ja": entity.label_ja, "mul": entity.label_mul}
     labels = {key: {"language": key, "value": text} for key, text in labels.items() if text}
     aliases = [{"language": "en", "value": alias} for alias in entity.aliases]
@@ -127,7 +127,7 @@ def _item(entity, tables):
 
 
 def _statements(entity, tables):
-    """Group the statements of an item by property; a date stands among them."""
+    """Group the statements of an item by property; some items have a date."""
     grouped = {}
     claims = [claim for claim in tables.claims if claim.subject == entity.qid]
     for number, claim in enumerate(claims):

@@ -32,7 +32,7 @@ def load_script(tables):
 
 
 def older_load_script(tables):
-    """Write the script for the categories alone, in the schema before 2025."""
+    """Write the script for only the categories, in the schema before 2025."""
     rows = (
         (page, category, sort_key, "2025-12-31 23:59:59", prefix, b"uca-default-u-kn", kind)
         for page, category, sort_key, prefix, kind in _links(tables)
@@ -66,7 +66,7 @@ def _redirect_rows(tables):
 
 
 def _prop_rows(tables):
-    """List the items of pages, and properties that have nothing to do with items."""
+    """List the items of pages, and properties that are not items."""
     pages = {(page.namespace, page.title): page.page_id for page in tables.pages}
     for entity in tables.entities:
         number = entity.page_id
@@ -84,7 +84,7 @@ def _prop_rows(tables):
 
 
 def _links(tables):
-    """List page, category, sort key, its prefix and the kind of page; some keys are no UTF-8."""
+    """List page, category, sort key, prefix and type of page; some keys are not UTF-8."""
     for redirect in tables.redirects:
         title, number = redirect.title.encode(), redirect.page_id
         key = hashlib.sha256(title).digest()[: 8 + number % 24]

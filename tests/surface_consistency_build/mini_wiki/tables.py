@@ -1,13 +1,13 @@
-"""The readable tables that the miniature wiki is made from.
+"""The readable source tables of the miniature wiki.
 
-All are tab-separated UTF-8 with one header line and without quoting; a cell that holds several
-values separates them with " | ". The last column says which oddity a line is there for.
+All are tab-separated UTF-8 with one header line and without quoting; a cell with several
+values separates them with " | ". The last column states the special case of a line.
 
 - `entities.tsv`: Wikidata items with their label, page, aliases and views in two months.
 - `claims.tsv`: statements, with their rank; an object is an item, "somevalue" or "novalue"; a
-  "numeric" one has a number and no id, as in old dumps.
-- `redirects.tsv`: redirect pages, where they point and their categories.
-- `pages.tsv`: pages that are neither an entity's article nor a redirect.
+  "numeric" one has a number instead of an id, as in old dumps.
+- `redirects.tsv`: redirect pages, their targets and their categories.
+- `pages.tsv`: pages that are neither articles of entities nor redirects.
 - `templates.tsv`: the template that puts a page into each category.
 """
 
@@ -54,6 +54,6 @@ def _page(row):
 
 
 def _category_title(name):
-    """Write a category as its page is titled; "from birth names" is short for the full name."""
+    """Write a category as the title of its page; "from birth names" is a short form."""
     full = f"Redirects {name}" if name.startswith(("from ", "to ")) else name
     return full.replace(" ", "_")

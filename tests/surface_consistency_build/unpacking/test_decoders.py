@@ -1,4 +1,4 @@
-"""bzip2 unpacked by several threads: equal to the standard library, on damaged files too."""
+"""bzip2 decompressed by several threads equals the standard library, also for damaged files."""
 
 import bz2
 
@@ -44,7 +44,7 @@ def damaged(packed, kind, rng):
 
 
 def read(path, threads, size=1 << 20):
-    """Read whole blocks, which end with their checksums, to the end or to the error."""
+    """Read complete blocks with their checksums, to the end or to an error."""
     parts, decoder = [], open_decoder(path, threads)
     try:
         while part := decoder.read(size):
@@ -57,7 +57,7 @@ def read(path, threads, size=1 << 20):
 
 
 @pytest.mark.parametrize("padding", [0, 100])
-def test_a_whole_file_is_unpacked(tmp_path, plain, packed, padding):
+def test_undamaged_file_is_decompressed(tmp_path, plain, packed, padding):
     path = tmp_path / "a.bz2"
     path.write_bytes(packed + bytes(padding))
     decoder = open_decoder(path, 2)
@@ -68,7 +68,7 @@ def test_a_whole_file_is_unpacked(tmp_path, plain, packed, padding):
 
 
 def test_zeros_between_streams_are_read(tmp_path, plain, packed):
-    """rapidgzip does not accept them; the serial reader goes on."""
+    """rapidgzip does not accept them; the serial reader continues."""
     path = tmp_path / "a.bz2"
     path.write_bytes(packed + bytes(50) + packed)
 
@@ -76,8 +76,8 @@ def test_zeros_between_streams_are_read(tmp_path, plain, packed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_wrong_byte_of_a_damaged_file(tmp_path, plain, packed, kind):
-    """80 files of each kind: the bytes and the error of the standard library's decompressor."""
+def test_damaged_files_give_only_correct_bytes_and_an_error(tmp_path, plain, packed, kind):
+    """80 files of each kind: only correct bytes, and an error if bytes are missing."""
     rng = np.random.default_rng(KINDS.index(kind))
     path = tmp_path / "a.bz2"
     n_errors = 0

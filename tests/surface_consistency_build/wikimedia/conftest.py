@@ -21,7 +21,7 @@ def write_export(tmp_path):
 
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory):
-    """A running server; tests that need it skip where MariaDB is not installed."""
+    """A running server; tests that require it are skipped if MariaDB is not installed."""
     if find_programs() is None:
         pytest.skip("MariaDB is not installed; on Debian: apt-get install mariadb-server")
     with running_mariadb(tmp_path_factory.mktemp("mariadb")) as server:

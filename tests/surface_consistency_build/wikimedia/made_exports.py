@@ -22,7 +22,7 @@ SITE = """
 
 
 def page_xml(title, text, *, page_id=1, namespace=0, redirect=None):
-    """Write one page as MediaWiki does."""
+    """Write one page in the format of MediaWiki."""
     element = f"<redirect title={quoteattr(redirect)} />" if redirect else "<redirect />"
     element = "" if redirect is None else element
     return (

@@ -1,4 +1,4 @@
-"""A Japanese wiki of a few dozen pages, for the way of a new language from dumps to report.
+"""A Japanese wiki of a few dozen pages, for tests of a new language from dumps to report.
 
 The facts are true, the kinds of redirects (categories and templates) are invented: the real wiki
 does not sort its redirects. `python -m tests.surface_consistency_build.wikimedia.mini_ja FOLDER`
@@ -38,7 +38,7 @@ CLAIMS = {
     "P17": "東京タワー|日本 清水寺|日本",
 }
 CLAIMS = {name: dict(cells(pairs)) for name, pairs in CLAIMS.items()}
-# Redirect, where it leads, and its kind: a category, which the template of that name fills.
+# Redirect, target, and type: a category, which the template of that name adds.
 REDIRECTS = [
     (title, target, kind or None)
     for title, target, kind in cells("""
@@ -70,7 +70,7 @@ COLUMNS = {
 
 
 def literal(value):
-    """Write a value as mysqldump does."""
+    """Write a value in the format of mysqldump."""
     if value is None or isinstance(value, int):
         return b"NULL" if value is None else b"%d" % value
     raw = value if isinstance(value, bytes) else value.encode("utf-8")
@@ -78,7 +78,7 @@ def literal(value):
 
 
 def values(row):
-    """Write a row as mysqldump does."""
+    """Write a row in the format of mysqldump."""
     return b"(" + b",".join(map(literal, row)) + b")"
 
 
@@ -91,7 +91,7 @@ def sql_dump(table, rows):
 
 
 def tables():
-    """Lay the wiki out as the rows of its tables."""
+    """Return the rows of the tables of the wiki."""
     numbers = {title: 100 + place for place, title in enumerate(ENTITIES)}
     redirects = {title: 200 + place for place, (title, _, _) in enumerate(REDIRECTS)}
     kinds = sorted({kind for _, _, kind in REDIRECTS if kind})
@@ -102,15 +102,15 @@ def tables():
     page = [(number, 0, title, 0) for title, number in numbers.items()]
     page += [(number, 0, title, 1) for title, number in redirects.items()]
     page += [(number, 14, name, 0) for name, number in category_ids.items()]
-    redirect, carried = [], [("日本国", "保護された転送")]
+    redirect, categorised = [], [("日本国", "保護された転送")]
     for title, target, kind in REDIRECTS:
         wiki, _, rest = target.removeprefix(":").rpartition(":")
         name, _, section = rest.partition("#")
         redirect.append((redirects[title], 0, name, wiki, section))
         if kind:
-            carried.append((title, categories[kinds.index(kind)]))
+            categorised.append((title, categories[kinds.index(kind)]))
     props = [(number, "wikibase_item", f"Q{ENTITIES[title]}") for title, number in numbers.items()]
-    links = [(redirects[title], "page", target_ids[name]) for title, name in carried]
+    links = [(redirects[title], "page", target_ids[name]) for title, name in categorised]
     return {
         "page": page,
         "redirect": redirect,

@@ -25,7 +25,7 @@ GERMAN = SiteInfo(namespaces={6: "Datei", 14: "Kategorie"})
         ("[[Rome|''the'' city]]", "the city"), ("[[Rome", "[[Rome"), ("]]a[[ ]]", "]]a"),
     ],
 )  # fmt: skip
-def test_wikitext_becomes_text(wikitext, text):
+def test_plain_text_removes_the_markup_of_wikitext(wikitext, text):
     assert plain_text(wikitext) == text
 
 

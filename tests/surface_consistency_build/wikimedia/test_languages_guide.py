@@ -1,4 +1,4 @@
-"""The recipe of docs/guides/languages.md, run as it is printed, on a Japanese wiki of 51 pages."""
+"""The commands of docs/guides/languages.md, run unchanged on a Japanese wiki of 51 pages."""
 
 import re
 from pathlib import Path
@@ -46,7 +46,7 @@ def counted(home, monkeypatch, mapped):
     return duckdb.execute(block("sql"), {"mapped": mapped}).df().set_index("category")
 
 
-def test_the_query_gives_the_table_of_the_guide(home, monkeypatch):
+def test_query_of_the_guide_gives_its_table(home, monkeypatch):
     counts = counted(home, monkeypatch, [])
 
     rows = counts.reset_index().fillna("").astype(str).to_numpy().tolist()
@@ -56,7 +56,7 @@ def test_the_query_gives_the_table_of_the_guide(home, monkeypatch):
     assert len(rows) == 8
 
 
-def test_the_mapping_is_what_the_build_reads(home, tmp_path):
+def test_mapping_of_the_guide_is_read_by_the_build(home, tmp_path):
     mapping = home / "mapping.toml"
     config = load_wiki(mapping)
 

@@ -77,7 +77,7 @@ def test_pages_agree_with_element_tree(data_files, name, n_pages):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(XML_TEXT.filter(bool), XML_TEXT), max_size=5))
-def test_pages_equal_the_written_ones(pages):
+def test_read_pages_equal_the_written_ones(pages):
     body = "".join(page_xml(*page, page_id=number) for number, page in enumerate(pages))
     with TemporaryDirectory() as folder:
         read = list(read_pages(write(Path(folder, "x.xml"), body)))
@@ -121,7 +121,7 @@ def test_pages_of_old_exports_take_the_namespace_from_the_title(tmp_path):
         ("<mediawiki><page><title>A</title><id>x</id></page></mediawiki>", "id 'x' at plain byte"),
     ],
 )
-def test_pages_rejects_other_xml(tmp_path, text, message):
+def test_read_pages_rejects_other_xml(tmp_path, text, message):
     path = tmp_path / "pages.xml"
     path.write_text(text, encoding="utf-8")
 
@@ -138,7 +138,7 @@ def test_pages_before_damaged_xml_are_counted(tmp_path):
         assert len(list(read_pages(path, allow_truncated=True))) == 7
 
 
-def test_pages_memory_is_flat(tmp_path):
+def test_memory_of_read_pages_does_not_grow(tmp_path):
     page = page_xml("T", "some words of an article " * 400)
     path = write(tmp_path / "large.xml", page * 2_000)
     assert path.stat().st_size > 20_000_000
@@ -209,7 +209,7 @@ def test_redirects_of_the_enwiki_slice_agree_with_a_regular_expression(data_file
     assert found == [fragment.replace("_", " ") for fragment in fragments]
 
 
-def test_redirects_of_a_whole_wiki(data_files):
+def test_redirects_of_a_complete_wiki_are_read(data_files):
     path = data_files / "wikimedia" / AAWIKI
 
     redirects = {r.title: r for r in read_redirects(path, namespaces=None)}
@@ -240,7 +240,7 @@ def test_redirects_of_a_whole_wiki(data_files):
         ("#تغییر_مسیر [[تهران]]", "تهران", None), ("#REDIRECT [[ßtest]]", "ßtest", None),
     ],
 )  # fmt: skip
-def test_redirect_target_of_the_text(write_export, text, target, fragment):
+def test_target_of_a_redirect_is_read_from_the_text(write_export, text, target, fragment):
     """Exports before schema 0.4 mark redirects only in the text."""
     path = write_export({"title": "T", "text": text}, version="0.3")
 
@@ -272,7 +272,7 @@ def test_redirect_to_another_wiki_is_interwiki(write_export, target, is_interwik
     assert one(kept).target == "paris"
 
 
-def test_redirect_rejects_other_text(write_export):
+def test_other_texts_are_not_read_as_redirects(write_export):
     texts = (
         "Text about #REDIRECT [[A]]", "# item [[A]]", "#REDIRECT A", "REDIRECT [[A]]",
         "#REDIRECT {{A}} [[B]]", "#REDIRECT [[]]", "<nowiki>#REDIRECT [[A]]</nowiki>",
@@ -332,7 +332,7 @@ def test_redirect_templates_give_categories(write_export, text, labels):
     assert sorted(found) == sorted(f"Redirects_{label}" for label in full)
 
 
-def test_redirect_shells_are_the_given_ones(write_export):
+def test_only_given_shells_of_templates_are_read(write_export):
     path = write_export(
         {"title": "T", "text": "#REDIRECT [[A]] {{Hülle|from typo}}", "redirect": "A"}
     )
@@ -369,7 +369,7 @@ TITLES = st.text(
 
 
 @given(st.lists(TITLES, min_size=1, max_size=5, unique=True))
-def test_redirect_counts_each_target_once(titles):
+def test_each_redirect_target_is_read_once(titles):
     """All titles are read, from the element or only from the text."""
     texts = [f"#REDIRECT [[{title}]]" for title in titles]
     pages = "".join(page_xml(str(n), text, page_id=n) for n, text in enumerate(texts))

@@ -59,7 +59,7 @@ def test_pageviews_agree_with_split_lines(data_files, day, project):
         ("en.wikipedia caf\udce9\udcff 9 desktop 4 A4", (b"caf\xe9\xff", 9, 4)),
     ],
 )
-def test_pageview_line(tmp_path, line, row):
+def test_pageview_lines_of_all_formats_are_read(tmp_path, line, row):
     path = tmp_path / "pageviews"
     text = f"en.wikibooks A 1 desktop 1 A1\n{line}\nen.wikipediax B 1 desktop 1 A1\n"
     path.write_bytes(text.encode(errors="surrogateescape"))
@@ -114,7 +114,7 @@ LINES = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(LINES, st.integers(1, 200))
-def test_pageviews_equal_the_written_ones(lines, chunk_bytes):
+def test_read_pageviews_equal_the_written_ones(lines, chunk_bytes):
     """The result does not depend on the chunks or on the order of the projects."""
     text = "".join(
         f"{wiki} {title} {'null' if page is None else page} mobile-web {views} A1\n"
@@ -130,8 +130,8 @@ def test_pageviews_equal_the_written_ones(lines, chunk_bytes):
     assert found == [(title.encode(), page, views) for _, title, page, views in wanted]
 
 
-def test_lines_read_at_once_agree_with_lines_read_one_by_one(tmp_path, monkeypatch):
-    """The fast parser is used for plain lines, and gives the same result as the slow one."""
+def test_fast_parser_of_pageviews_agrees_with_the_slow_one(tmp_path, monkeypatch):
+    """The fast parser is used for plain lines."""
     kinds = [
         "en.wikipedia {} 12 desktop",
         "en.wikipedia {} null mobile-web",
@@ -142,15 +142,15 @@ def test_lines_read_at_once_agree_with_lines_read_one_by_one(tmp_path, monkeypat
     lines = [f"{kinds[n % 5].format(f'T_{n}é')} {n + 1} A{n + 1}" for n in range(250)]
     path = tmp_path / "pageviews-202401-user"
     path.write_bytes("\n".join(lines).encode("latin-1") + b"\n")
-    taken = []
+    parsed = []
     fast = pageviews._plain_batch
-    monkeypatch.setattr(pageviews, "_plain_batch", lambda *a: taken.append(fast(*a)) or taken[-1])
+    monkeypatch.setattr(pageviews, "_plain_batch", lambda *a: parsed.append(fast(*a)) or parsed[-1])
     at_once = [b.to_pylist() for b in pageviews.read_pageviews(path, project="en.wikipedia")]
     monkeypatch.setattr(pageviews, "_plain_batch", lambda *a: None)
 
     one_by_one = [b.to_pylist() for b in pageviews.read_pageviews(path, project="en.wikipedia")]
 
-    assert taken[0] is not None
+    assert parsed[0] is not None
     assert at_once == one_by_one
     assert len(at_once[0]) == 150
 

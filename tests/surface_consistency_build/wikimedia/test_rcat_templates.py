@@ -11,7 +11,7 @@ from surface_consistency_build.wikimedia.rcat_templates import (
 from surface_consistency.taxonomy import CATEGORIES
 
 
-def test_templates_fill_every_category_and_no_other():
+def test_templates_give_exactly_the_categories_of_the_taxonomy():
     assert set(ENWIKI_TEMPLATES) == {category.name for category in CATEGORIES.values()}
     assert set(ENWIKI_TABLE.values()) == set(CATEGORIES)
 
@@ -44,7 +44,7 @@ def test_categories_of_templates_are_those_of_the_wiki(template, category):
     assert categories_of_templates([template]) == (category,)
 
 
-def test_categories_come_in_the_order_of_the_taxonomy():
+def test_categories_are_in_the_order_of_the_taxonomy():
     templates = [names[0] for names in reversed(ENWIKI_TEMPLATES.values())]
 
     assert categories_of_templates([*templates, "R from move"]) == tuple(CATEGORIES)

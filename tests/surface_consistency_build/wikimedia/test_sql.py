@@ -73,14 +73,14 @@ def test_read_sql_reads_numbers(tmp_path, padding, n_rows):
     assert rows(path, NAMES) == [(0, 2**64 - 1, None, -1.5e-300, b"-00.500")] * n_rows
 
 
-def test_read_sql_types_follow_the_definition(tmp_path):
+def test_types_of_read_sql_are_those_of_the_definition(tmp_path):
     assert list(read_sql(write(tmp_path), NAMES)) == []
     (batch,) = read_sql(write(tmp_path, insert(b"(1,2,'a',3,4)")), NAMES)
     types = [pa.int64(), pa.uint64(), pa.binary(), pa.float64(), pa.binary()]
     assert batch.schema == pa.schema(list(zip(NAMES, types, strict=True)))
 
 
-def test_read_sql_reads_all_of_a_file_of_many_statements(tmp_path):
+def test_read_sql_reads_files_with_many_statements(tmp_path):
     path = write(
         tmp_path,
         b"LOCK TABLES `t` WRITE;\n/*!40000 ALTER TABLE `t` DISABLE KEYS */;\n",
@@ -118,7 +118,7 @@ def test_read_sql_reads_rows_longer_than_its_reads(tmp_path):
     assert rows(path, ["title", "id"]) == [(title, i) for i, title in enumerate(titles)]
 
 
-def test_categorylinks_without_titles_lack_their_column(data_files):
+def test_missing_title_column_of_categorylinks_is_reported(data_files):
     path = data_files / "wikimedia" / "aawiki-20260101-categorylinks.sql.gz"
 
     # zcat FILE | grep -o "([0-9]*,'" | wc -l, and its first rows
@@ -130,7 +130,7 @@ def test_categorylinks_without_titles_lack_their_column(data_files):
         read_sql(path, ["cl_from", "cl_to"])
 
 
-# Read from the files by hand (zcat FILE | tail).
+# Read manually from the files (zcat FILE | tail).
 @pytest.mark.parametrize(
     ("file", "columns", "expected"),
     [

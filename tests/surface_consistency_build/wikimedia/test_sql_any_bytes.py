@@ -1,4 +1,4 @@
-"""Laws of the reader on generated dumps; the writer below shares nothing with the reader."""
+"""Properties of the reader on generated dumps; the writer is independent of the reader."""
 
 import tempfile
 from pathlib import Path
@@ -21,12 +21,12 @@ MYSQLDUMP = {0: b"\\0", 10: b"\\n", 13: b"\\r", 26: b"\\Z", 34: b'\\"', 39: b"\\
 
 
 def plain_literal(value):
-    """As mysqldump writes it."""
+    """A literal in the format of mysqldump."""
     return b"'" + b"".join(MYSQLDUMP.get(byte, bytes([byte])) for byte in value) + b"'"
 
 
 def odd_literal(value, style):
-    """As other programs write it."""
+    """A literal in a format of other programs."""
     if style == 0:
         return b"'" + value.replace(b"\\", b"\\\\").replace(b"'", b"''") + b"'"
     if style == 1 and value:
@@ -84,10 +84,10 @@ def write_row(row, odd):
     stretch=st.sampled_from([16, 100, 1 << 18]),
     wanted=st.lists(st.sampled_from(COLUMNS), min_size=1, unique=True),
 )
-def test_any_rows_survive_dump_and_reader(
+def test_any_dumped_rows_are_read_back_unchanged(
     rows, per_insert, between, is_odd, first_read, stretch, wanted
 ):
-    """Reader and writer are inverse, whatever the sizes of reads and stretches."""
+    """The result does not depend on the sizes of reads and stretches."""
     odd = np.random.default_rng(5) if is_odd else None
     text = HEAD
     for start in range(0, len(rows), per_insert):
@@ -109,8 +109,7 @@ def test_any_rows_survive_dump_and_reader(
 
 @settings(max_examples=60, deadline=None)
 @given(rows=table_rows.filter(bool), cut=st.floats(0, 1))
-def test_the_rows_before_a_cut_are_kept_and_no_others(rows, cut):
-    """However a dump is cut off, the rows read are the first ones."""
+def test_only_rows_before_a_truncation_are_kept(rows, cut):
     text = HEAD + b"INSERT INTO `t` VALUES " + b",".join(write_row(row, None) for row in rows)
     length = len(HEAD) + 23 + int(cut * (len(text) - len(HEAD) - 23))
     with tempfile.TemporaryDirectory() as name:
@@ -123,10 +122,10 @@ def test_the_rows_before_a_cut_are_kept_and_no_others(rows, cut):
             found = [tuple(row.values()) for batch in reader for row in batch.to_pylist()]
 
     assert found == rows[: len(found)]
-    whole = 0
-    while whole < len(rows) and len(HEAD) + 23 + _length(rows[: whole + 1]) < length:
-        whole += 1
-    assert len(found) == whole
+    n_complete = 0
+    while n_complete < len(rows) and len(HEAD) + 23 + _length(rows[: n_complete + 1]) < length:
+        n_complete += 1
+    assert len(found) == n_complete
 
 
 def _length(rows):

@@ -1,4 +1,4 @@
-"""The reader beside MariaDB itself: its dumps, its own SELECT, its own literals."""
+"""The reader compared with MariaDB: its dumps, its SELECT, its literals."""
 
 import numpy as np
 import pytest
@@ -29,10 +29,10 @@ NUMBERS = ["id", "small", "big", "huge", "share", "last"]
 PIECES = [b"'", b"\\", b"),(", b";\n", b"NULL", b"\x00", b"\x1a", b"\r\n", b'"', b"(1,'", b"\xff"]
 
 
-def any_bytes(rng, most):
+def any_bytes(rng, maximum):
     if rng.random() < 0.5:
-        return rng.bytes(int(rng.integers(0, most)))
-    return b"".join(PIECES[i] for i in rng.integers(0, len(PIECES), 8))[:most]
+        return rng.bytes(int(rng.integers(0, maximum)))
+    return b"".join(PIECES[i] for i in rng.integers(0, len(PIECES), 8))[:maximum]
 
 
 def hexadecimal(value):
@@ -61,7 +61,7 @@ def any_row(rng):
 
 @pytest.fixture(scope="module")
 def table(mariadb):
-    """A table of rows of any kind, in a database of its own."""
+    """A table with rows of any kind, in a separate database."""
     rng = np.random.default_rng(11)
     rows = b",".join(any_row(rng) for _ in range(3000))
     mariadb.run(b"CREATE DATABASE `wiki`; USE `wiki`;" + DEFINITION)
@@ -71,7 +71,7 @@ def table(mariadb):
 
 
 def selected(server):
-    """The rows as MariaDB itself gives them; in the time zone that dumps are written in."""
+    """The rows as MariaDB returns them, in the time zone of dumps."""
     fields = [f"HEX(`{name}`)" for name in BYTES[:-1]] + ["HEX(CAST(`price` AS CHAR))"]
     query = f"SELECT {', '.join([*fields, *(f'`{name}`' for name in NUMBERS)])} FROM `any`"
     query = query.replace("HEX(`flags`)", "LPAD(HEX(`flags` + 0), 4, '0')")
@@ -125,17 +125,17 @@ def test_read_create_table_agrees_with_the_information_schema(table, tmp_path):
 
 
 def test_escapes_agree_with_mariadb(mariadb):
-    """Every byte after a backslash, alone and between others, means the same to both."""
+    """Every byte after a backslash is decoded in the same way."""
     literals = [b"'a\\%cb'" % byte for byte in range(256)]
-    # Prepared from hexadecimal, so that the client has no part in it.
+    # Prepared from hexadecimal, so that the client does not parse it.
     queries = [
         b"SET @query = %b; PREPARE query FROM @query; EXECUTE query;\n"
         % hexadecimal(b"SELECT HEX(%b)" % literal)
         for literal in literals
     ]
 
-    meant = mariadb.run(b"SET NAMES binary;" + b"".join(queries)).decode().splitlines()
+    decoded = mariadb.run(b"SET NAMES binary;" + b"".join(queries)).decode().splitlines()
 
-    assert [bytes.fromhex(line) for line in meant] == [
+    assert [bytes.fromhex(line) for line in decoded] == [
         decode_literal(literal, "bytes") for literal in literals
     ]

@@ -18,13 +18,13 @@ from surface_consistency.errors import DataError
         ("point", "bytes"),
     ],
 )  # fmt: skip
-def test_kind_follows_the_type(written, expected):
+def test_kind_of_a_column_is_that_of_its_type(written, expected):
     table = parse_create_table(b"CREATE TABLE `t` (`c` %b NOT NULL);" % written.encode())
 
     assert table.columns[0].kind == expected
 
 
-def test_parse_create_table_reads_odd_definitions():
+def test_parse_create_table_reads_unusual_definitions():
     table = parse_create_table(
         b"CREATE TABLE IF NOT EXISTS `wiki`.`odd``name` (\n"
         b"  `a,b` enum('x','it''s),(','\\'') DEFAULT 'x, y', -- `not` int,\n"
@@ -55,7 +55,7 @@ def test_name_of_drops_quotes_and_database(written, expected):
     assert name_of(written) == expected
 
 
-# The definitions in the files themselves: zcat FILE | sed -n '/CREATE TABLE/,/ENGINE/p'
+# The definitions in the files: zcat FILE | sed -n '/CREATE TABLE/,/ENGINE/p'
 @pytest.mark.parametrize(
     ("file", "names"),
     [
@@ -84,7 +84,7 @@ def test_read_create_table_reads_real_dumps(data_files, file, names):
         (b"CREATE TABLE `t` (`a` int(8)", "are not closed"),
     ],
 )
-def test_parse_create_table_rejects(statement, message):
+def test_parse_create_table_rejects_invalid_statements(statement, message):
     with pytest.raises(DataError, match=message):
         parse_create_table(statement)
 

@@ -52,7 +52,7 @@ def test_chunks_agree_with_the_plain_bytes(tmp_path, packing, threads):
 
 @pytest.mark.parametrize("packing", CUTTABLE)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 1.0])
-def test_open_dump_rejects_a_cut_off_file(tmp_path, packing, share):
+def test_open_dump_rejects_a_truncated_file(tmp_path, packing, share):
     whole = PACKED[packing]
     cut = whole[: min(int(len(whole) * share), len(whole) - 3)]
     place = rf"at byte {len(cut):,} of {len(cut):,}, after [\d,]+ plain bytes"
@@ -81,7 +81,7 @@ def test_a_truncated_dump_keeps_the_data_before_the_cut(tmp_path, packing, share
     assert len(kept) == stream.plain_bytes > 0.2 * share * len(TEXT)
 
 
-def test_a_cut_gzip_file_loses_only_the_data_after_the_cut(tmp_path):
+def test_truncated_gzip_file_keeps_all_data_before_the_cut(tmp_path):
     for size in range(1_000, len(PACKED["gzip"]), len(PACKED["gzip"]) // 12):
         cut = PACKED["gzip"][:size]
         path = write(tmp_path, cut)
@@ -164,7 +164,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("damage", DAMAGED)
-def test_the_error_for_damage_contains_the_byte(tmp_path, damage, threads):
+def test_error_for_damage_contains_the_byte(tmp_path, damage, threads):
     with (
         open_dump(write(tmp_path, DAMAGED[damage]), threads=threads) as stream,
         pytest.raises(DataError, match=r"dump: the \w+ data are damaged.* at byte [\d,]+ of"),
@@ -192,7 +192,7 @@ def test_files_that_are_not_dumps_are_rejected(tmp_path, name, content, threads,
         open_dump(tmp_path / name, allow_truncated=True, threads=threads)
 
 
-def test_a_dump_is_read_by_its_content_in_chunks_of_some_size(tmp_path):
+def test_format_is_detected_by_content_and_empty_chunks_are_rejected(tmp_path):
     with open_dump(write(tmp_path, bz2.compress(b"text"), "page.sql.gz")) as stream:
         with pytest.raises(ValueError, match="size must be at least 1 byte, got 0"):
             next(stream.chunks(0))
@@ -216,7 +216,7 @@ def test_progress_increases_to_the_size_of_the_file(tmp_path, packing, threads):
     )
 
 
-def test_real_dumps_agree_with_the_standard_library(data_files):
+def test_real_dumps_are_read_like_by_the_standard_library(data_files):
     folder = data_files / "wikimedia"
     for path in sorted([*folder.glob("*.gz"), *folder.glob("*.bz2")]):
         module = gzip if path.suffix == ".gz" else bz2

@@ -1,4 +1,4 @@
-"""Test real files that are cut at many bytes, damaged, or without end: rejected or reported."""
+"""Real files that are truncated at many bytes, damaged or endless are rejected or reported."""
 
 import bz2
 import gzip
@@ -41,8 +41,8 @@ def titles(path, **options):
 
 def items(path, **options):
     pytest.importorskip("msgspec")
-    asked = {"properties": ["P31"], "language": "en", "wiki": "enwiki", "batch_size": 1}
-    batches = read_entity_batches(path, threads=1, **asked, **options)
+    wanted = {"properties": ["P31"], "language": "en", "wiki": "enwiki", "batch_size": 1}
+    batches = read_entity_batches(path, threads=1, **wanted, **options)
     return [f"Q{batch.entities['id'][0].as_py()}" for batch in batches]
 
 
@@ -67,47 +67,47 @@ def outcome(read, path):
 
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cut_dump_is_not_read_as_a_complete_one(tmp_path, data_files, kind, packing):
-    """Cut before compression, or uncompressed: at many bytes, and at each byte near the end."""
+def test_truncated_dump_is_not_read_as_a_complete_one(tmp_path, data_files, kind, packing):
+    """Truncated before compression, at many bytes, and at each byte near the end."""
     read, name, step, mark = KINDS[kind]
-    whole = plain_of(data_files / name)
+    data = plain_of(data_files / name)
     path = tmp_path / "dump"
-    path.write_bytes(PACK[packing](whole))
+    path.write_bytes(PACK[packing](data))
     expected, is_unmarked = outcome(read, path)
     assert expected
     assert is_unmarked == (mark is None and packing == "plain")
-    ends = [found.end() for found in re.finditer(rb"[\n;>]", whole)][:: max(1, step // 7)]
-    places = {*range(1, len(whole), step), *ends, *range(len(whole) - 30, len(whole))}
-    silent, told = [], []
+    ends = [found.end() for found in re.finditer(rb"[\n;>]", data)][:: max(1, step // 7)]
+    places = {*range(1, len(data), step), *ends, *range(len(data) - 30, len(data))}
+    silent, reported = [], []
 
     for place in sorted(places):
-        if mark is not None and mark in whole[:place][-60:]:
+        if mark is not None and mark in data[:place][-60:]:
             continue
-        path.write_bytes(PACK[packing](whole[:place]))
+        path.write_bytes(PACK[packing](data[:place]))
         rows, is_unmarked = outcome(read, path)
-        if rows is not None and place < len(whole):
-            (told if is_unmarked else silent).append(place)
+        if rows is not None and place < len(data):
+            (reported if is_unmarked else silent).append(place)
 
-    at_line_ends = {place for place in places if whole[place - 1 : place] == b"\n"} - {len(whole)}
+    at_line_ends = {place for place in places if data[place - 1 : place] == b"\n"} - {len(data)}
     if mark is not None:
-        assert (silent, told) == ([], [])
+        assert (silent, reported) == ([], [])
     elif packing == "plain":
         assert silent == []
-        assert set(told) == at_line_ends
+        assert set(reported) == at_line_ends
     else:
         # Compressing half a file gives a complete file.
         assert set(silent) == at_line_ends
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_data_before_a_cut_are_kept_if_allowed(tmp_path, data_files, kind):
+def test_data_before_a_truncation_is_kept_if_allowed(tmp_path, data_files, kind):
     read, name, _, _ = KINDS[kind]
-    whole = plain_of(data_files / name)
+    data = plain_of(data_files / name)
     path = tmp_path / "dump"
-    path.write_bytes(whole)
+    path.write_bytes(data)
     expected = read(path)
-    place = whole.rindex(b"),(") if kind == "sql" else len(whole) * 2 // 3
-    path.write_bytes(whole[: place + 5])
+    place = data.rindex(b"),(") if kind == "sql" else len(data) * 2 // 3
+    path.write_bytes(data[: place + 5])
 
     with pytest.warns(DataWarning, match=r"dump: .*; the data before it is kept") as caught:
         rows = read(path, allow_truncated=True)
@@ -117,13 +117,13 @@ def test_the_data_before_a_cut_are_kept_if_allowed(tmp_path, data_files, kind):
     assert len(rows) > len(expected) // 4
 
 
-def test_the_error_for_an_incomplete_line_of_views_contains_it(tmp_path, data_files):
+def test_error_for_an_incomplete_line_of_views_contains_its_byte(tmp_path, data_files):
     path = tmp_path / "pageviews"
-    whole = plain_of(data_files / KINDS["pageviews"][1])
-    path.write_bytes(whole[:-4])
+    data = plain_of(data_files / KINDS["pageviews"][1])
+    path.write_bytes(data[:-4])
 
-    torn = r"last line has no line feed, so it is incomplete: .* at plain byte"
-    with pytest.raises(DataError, match=torn):
+    message = r"last line has no line feed, so it is incomplete: .* at plain byte"
+    with pytest.raises(DataError, match=message):
         views(path)
 
 
@@ -144,8 +144,8 @@ def test_a_dump_without_comments_ends_with_its_settings(tmp_path):
         list(read_sql(path, ["a"]))
 
 
-def test_a_cut_compact_dump_is_not_detected(tmp_path):
-    """mysqldump --compact: half a file looks complete; reported, or rejected with the option."""
+def test_truncated_compact_dump_is_reported_or_rejected(tmp_path):
+    """mysqldump --compact does not write an end marker, so half a file looks complete."""
     path = tmp_path / "t.sql"
     path.write_bytes(COMPACT[: COMPACT.index(b";\n", 40) + 2])
     seen: list[ReadProgress] = []
@@ -163,9 +163,9 @@ def test_a_cut_compact_dump_is_not_detected(tmp_path):
 
 
 def test_entities_and_views_without_a_required_end_marker_are_rejected(tmp_path, data_files):
-    whole = plain_of(data_files / KINDS["wikidata"][1])
+    data = plain_of(data_files / KINDS["wikidata"][1])
     lines = tmp_path / "lines.json"
-    lines.write_bytes(whole.strip(b"[]\n").replace(b"},\n", b"}\n") + b"\n")
+    lines.write_bytes(data.strip(b"[]\n").replace(b"},\n", b"}\n") + b"\n")
     path = tmp_path / "pageviews"
     path.write_bytes(plain_of(data_files / KINDS["pageviews"][1]))
 
@@ -175,7 +175,7 @@ def test_entities_and_views_without_a_required_end_marker_are_rejected(tmp_path,
     with pytest.raises(DataError, match=r"pageview files have no end marker.*--require-end-mark"):
         views(path, require_end_mark=True)
     array = tmp_path / "array.json"
-    array.write_bytes(whole)
+    array.write_bytes(data)
     assert len(items(array, require_end_mark=True)) == 20
 
 
@@ -208,7 +208,7 @@ ENDLESS = {
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("case", ENDLESS)
 @pytest.mark.parametrize("packing", PACK)
-def test_the_error_for_input_without_end_contains_the_byte(tmp_path, case, packing):
+def test_error_for_endless_input_contains_the_byte(tmp_path, case, packing):
     read, content, message = ENDLESS[case]
     path = tmp_path / "dump"
     path.write_bytes(PACK[packing](content))
@@ -218,8 +218,8 @@ def test_the_error_for_input_without_end_contains_the_byte(tmp_path, case, packi
 
 
 @pytest.mark.parametrize(("n_bytes", "is_read"), [(2_200_000, True), (5_000_000, False)])
-def test_what_fills_several_chunks_is_read_up_to_the_limit(tmp_path, monkeypatch, n_bytes, is_read):
-    """The chunk in which a line or a tag ends counts neither for nor against it."""
+def test_elements_of_several_chunks_are_read_to_the_limit(tmp_path, monkeypatch, n_bytes, is_read):
+    """The chunk in which a line or a tag ends does not count towards the limit."""
     monkeypatch.setattr(_export_parser, "MAX_TEXT_BYTES", 3_000_000)
     monkeypatch.setattr(streams, "MAX_LINE_BYTES", 3_000_000)
     path, much = tmp_path / "dump", "x" * n_bytes
@@ -279,8 +279,8 @@ except DataError:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("head", [b"", b"<mediawiki><page><title>"], ids=["zeros", "after a tag"])
-def test_zeros_without_end_take_little_memory(tmp_path, kind, head):
-    """400 MB that gzip compresses to 400 kB; the maximum memory of a process is measured."""
+def test_endless_zeros_are_read_with_little_memory(tmp_path, kind, head):
+    """gzip compresses 400 MB to 400 kB; the maximum memory of a process is measured."""
     pytest.importorskip("resource")
     path = tmp_path / "bomb"
     with gzip.open(path, "wb", 1) as file:

@@ -176,7 +176,7 @@ A, B = json.dumps(entity(1)), json.dumps(entity(2))
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress], ids=["plain", "gz", "bz2"])
-def test_all_framings_are_read(tmp_path, text, pack):
+def test_all_formats_of_arrays_and_lines_are_read(tmp_path, text, pack):
     path = tmp_path / "e.json"
     path.write_bytes(pack(text.encode()))
 
@@ -193,7 +193,7 @@ def test_all_framings_are_read(tmp_path, text, pack):
         ("<html>", "malformed"),
     ],
 )
-def test_the_error_for_a_malformed_line_contains_its_number(tmp_path, line, message):
+def test_error_for_a_malformed_line_contains_its_number(tmp_path, line, message):
     path = tmp_path / "e.json"
     path.write_text(f"[\n{A},\n{B},\n{line},\n{A}\n]\n")
     place = rf"at plain byte {len(A + B) + 6:,}, after 2 items"
@@ -205,7 +205,7 @@ def test_the_error_for_a_malformed_line_contains_its_number(tmp_path, line, mess
 
 
 @pytest.mark.parametrize("separator", [",\n", "\n"], ids=["array", "lines"])
-def test_the_error_for_a_malformed_line_late_in_a_dump_contains_its_number(tmp_path, separator):
+def test_error_for_a_malformed_line_after_many_chunks_contains_its_number(tmp_path, separator):
     """Lines are counted over many chunks, and lines longer than a chunk are complete."""
     labels = {"de": {"language": "de", "value": "x" * 1_500_000}}
     lines = [json.dumps(entity(n)) for n in range(1, 9_000)]
@@ -222,19 +222,19 @@ def test_the_error_for_a_malformed_line_late_in_a_dump_contains_its_number(tmp_p
 
 def test_progress_is_reported_in_the_callers_thread_and_readers_can_be_closed_early(tmp_path):
     path = write(tmp_path / "e.json", *map(entity, range(1, 20_000)))
-    told = []
+    states = []
 
-    read(path, progress=lambda state: told.append((threading.get_ident(), state.read_bytes)))
+    read(path, progress=lambda state: states.append((threading.get_ident(), state.read_bytes)))
 
-    assert {thread for thread, _ in told} == {threading.get_ident()}
-    assert [size for _, size in told] == sorted(size for _, size in told)
-    assert told[-1][1] == path.stat().st_size
+    assert {thread for thread, _ in states} == {threading.get_ident()}
+    assert [size for _, size in states] == sorted(size for _, size in states)
+    assert states[-1][1] == path.stat().st_size
     batches = read_entity_batches(path, batch_size=10, **WANTED)
     assert next(batches).entities["id"][0].as_py() == 1
     batches.close()
 
 
-def test_an_unclosed_array_is_truncated(tmp_path):
+def test_unclosed_array_is_reported_as_truncated(tmp_path):
     path = tmp_path / "e.json"
     path.write_text(f"[\n{A},\n{B},\n")
 
@@ -252,7 +252,7 @@ def test_an_unclosed_array_is_truncated(tmp_path):
         ("none", {}, SourceNotFoundError, "none"),
     ],
 )
-def test_entities_rejects_bad_arguments(tmp_path, name, options, error, message):
+def test_read_entity_batches_rejects_invalid_arguments(tmp_path, name, options, error, message):
     write(tmp_path / "e.json", entity())
     with pytest.raises(error, match=message):
         read(tmp_path / f"{name}.json", **options)
@@ -291,7 +291,7 @@ ENTITIES = st.lists(st.fixed_dictionaries(FIELDS), max_size=6)
 
 @settings(max_examples=40, deadline=None)
 @given(ENTITIES, st.integers(1, 4), st.booleans())
-def test_entities_equal_the_written_ones(fields, batch_size, ascii_only):
+def test_read_entities_equal_the_written_ones(fields, batch_size, ascii_only):
     raw = [entity(n, **each) for n, each in enumerate(fields, 1)]
     text = ",\n".join(json.dumps(each, ensure_ascii=ascii_only) for each in raw)
     with TemporaryDirectory() as folder:

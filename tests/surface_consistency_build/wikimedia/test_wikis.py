@@ -30,7 +30,7 @@ def test_enwiki_has_every_category_and_relation():
     assert first.question_templates == ("original",)
 
 
-def asked(wiki, name):
+def questions_about(wiki, name):
     """Return all questions about a name."""
     return {
         (relation, template): wiki.question(relation, name, template=template)
@@ -40,10 +40,10 @@ def asked(wiki, name):
 
 
 @pytest.mark.parametrize("name", sorted(WIKIS))
-def test_every_question_of_every_wiki_names_its_subject_once(name):
+def test_every_question_of_every_wiki_contains_its_subject_once(name):
     wiki = load_wiki(name)
 
-    questions = asked(wiki, "Zyx")
+    questions = questions_about(wiki, "Zyx")
 
     assert all(question.count("Zyx") == 1 for question in questions.values())
     assert len(set(questions.values())) == len(questions)
@@ -76,7 +76,7 @@ def test_category_titles_and_templates_have_the_spelling_of_lookups():
     assert wiki.labels == ("Redirects_from_short_names",)
 
 
-def asking(relation, **wordings):
+def questions_of(relation, **wordings):
     return {"uncategorised": True, "questions": {relation: wordings}}
 
 
@@ -90,29 +90,29 @@ def asking(relation, **wordings):
         ({"uncategorised": True, "relations": ["sport", "sport"]}, "one or more distinct"),
         ({"uncategorised": True, "question_templates": ["short"]}, "no question template 'short'"),
         ({"uncategorised": True, "question_templates": []}, "at least one wording"),
-        (asking("sport", original="Which?"), "must contain {} exactly once"),
+        (questions_of("sport", original="Which?"), "must contain {} exactly once"),
         (
-            asking("sport", original="Quel sport, {}?"),
+            questions_of("sport", original="Quel sport, {}?"),
             r"1 questions are given, and 31 would be in English \(the first is the 'original' "
             "question of 'occupation'",
         ),
         (
-            asking("captial", original="{}?"),
+            questions_of("captial", original="{}?"),
             "questions are given for 'captial', which is not a rel",
         ),
-        (asking("capital", orignal="{}?"), "the wording 'orignal' of 'capital' is not used"),
+        (questions_of("capital", orignal="{}?"), "the wording 'orignal' of 'capital' is not used"),
         ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
         ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
     ],
 )
-def test_config_rejects(fields, message):
+def test_wiki_config_rejects_invalid_fields(fields, message):
     with pytest.raises(ValidationError, match=message):
         WikiConfig.model_validate(SMALL | fields)
 
 
-def test_a_wording_of_the_wiki_replaces_the_english_one():
-    own = SMALL | {"language": "en"} | asking("sport", original="Which sport, {}?")
-    wiki = WikiConfig.model_validate(own)
+def test_wording_of_the_wiki_replaces_the_english_one():
+    fields = SMALL | {"language": "en"} | questions_of("sport", original="Which sport, {}?")
+    wiki = WikiConfig.model_validate(fields)
 
     assert wiki.question("sport", "X", template="original") == "Which sport, X?"
     english = RELATIONS["sport"].question("X", template="paraphrase")
@@ -164,7 +164,7 @@ UNSORTED = r"a\.toml: a wiki without categories and templates needs uncategorise
         ("a.toml", 'base = "jawiki"\nuncategorised = false', UNSORTED),
     ],
 )
-def test_load_wiki_rejects_broken_files(name, text, message, tmp_path):
+def test_load_wiki_rejects_invalid_files(name, text, message, tmp_path):
     (tmp_path / name).write_text(text)
 
     with pytest.raises(RecordError, match=message):
@@ -175,8 +175,8 @@ def test_load_wiki_rejects_broken_files(name, text, message, tmp_path):
 
 @pytest.mark.parametrize("wiki", ["enwiki", "zhwiki", "jawiki"])
 @pytest.mark.parametrize("name", ["夏目漱石", "Ann"])
-def test_every_question_of_a_wiki_is_in_its_language_whatever_the_name(wiki, name):
-    questions = list(asked(WIKIS[wiki], name).values())
+def test_questions_of_a_wiki_are_in_its_language_for_any_name(wiki, name):
+    questions = list(questions_about(WIKIS[wiki], name).values())
 
     assert guess_language(questions) == WIKIS[wiki].language
     if wiki == "enwiki":

@@ -24,7 +24,7 @@ SITE = SiteInfo(
         ("", ""),
     ],
 )  # fmt: skip
-def test_title_is_spelled_as_the_wiki_does(text, title):
+def test_titles_are_normalised_like_by_the_wiki(text, title):
     assert SITE.title(text) == title
 
 
@@ -35,7 +35,7 @@ def test_title_is_idempotent(text):
         assert SITE.title(title) == title
 
 
-def test_namespaces_outweigh_interwiki_prefixes():
+def test_namespaces_have_precedence_over_interwiki_prefixes():
     assert "wikipedia" in INTERWIKI_PREFIXES
     assert not SITE.is_interwiki("Wikipedia:Titel")
     assert SiteInfo().is_interwiki("Wikipedia:Titel")
@@ -61,7 +61,7 @@ def names(text):
         ("{{x}}<!-- {{y}}", ["X"]), ("<nowiki />{{x}}<nowiki>{{y}}", ["X", "Y"]), ("{{a\nb}}", []),
     ],
 )  # fmt: skip
-def test_template_calls_are_those_of_mediawiki(text, expected):
+def test_template_calls_agree_with_mediawiki(text, expected):
     assert names(text) == expected
 
 
@@ -79,7 +79,7 @@ def test_template_namespace_is_the_local_one():
 
 
 @given(st.lists(st.text("abcXYZ é", min_size=1).filter(lambda name: name.strip()), max_size=6))
-def test_template_calls_nest_to_any_depth(inner):
+def test_nested_template_calls_are_read_at_any_depth(inner):
     text = ""
     for name in reversed(inner):
         text = f"{{{{{name}|1={text}}}}}"
@@ -89,6 +89,6 @@ def test_template_calls_nest_to_any_depth(inner):
 
 
 @given(st.text("{}[]|=x\n<!->", max_size=60))
-def test_template_calls_take_any_text(text):
+def test_template_calls_accept_any_text(text):
     for call in template_calls(rendered_part(text)):
         assert call.name.strip() == call.name != ""

@@ -93,7 +93,7 @@ def test_long_articles_of_a_category_are_selected(dump):
     assert found.n_long_enough == {"metaphysicians": 1, settings.categories[1]: 6}
 
 
-def test_the_draw_depends_only_on_the_seed(dump):
+def test_drawn_articles_depend_only_on_the_seed(dump):
     def drawn(seed, n):
         settings = ArticleSettings(categories=(STATES,), candidates=n, seed=seed)
         return {item.title for item in select_articles(dump, settings=settings).articles}
@@ -109,7 +109,7 @@ def test_the_draw_depends_only_on_the_seed(dump):
 NAMED = ("Albania", "Afghanistan", "Angola", "Azerbaijan")
 
 
-def test_the_most_and_the_least_viewed_articles_are_kept(dump, tmp_path):
+def test_most_and_least_viewed_articles_are_kept(dump, tmp_path):
     """Views are summed over kinds of access and files; rows of other wikis are not counted."""
     day = pageviews(tmp_path / "a", Afghanistan=50, Albania=40, Algeria=30, Andorra=20, Angola=5)
     other = pageviews(tmp_path / "b", Angola=4, Albania=100)
@@ -136,8 +136,8 @@ def test_invalid_selections_are_rejected(dump, tmp_path):
             select_articles(pages, views, settings=settings)
 
 
-def test_a_dump_becomes_a_data_set_by_three_commands(dump, tmp_path, capsys, monkeypatch):
-    """Selected, written, reviewed, loaded."""
+def test_three_commands_build_a_data_set_from_a_dump(dump, tmp_path, capsys, monkeypatch):
+    """Articles are selected, topics are written and reviewed, and the result is loaded."""
     (tmp_path / "copyist.py").write_text(WRITER, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     articles, out = tmp_path / "articles.jsonl", tmp_path / "written"
@@ -161,7 +161,7 @@ def test_a_dump_becomes_a_data_set_by_three_commands(dump, tmp_path, capsys, mon
     assert json.loads(articles.read_text("utf-8").splitlines()[0])["pageviews"] == 41
 
 
-def test_errors_of_the_command_line_are_reported(dump, tmp_path, capsys):
+def test_invalid_paths_on_the_command_line_are_reported(dump, tmp_path, capsys):
     build = ["build", "articles", "--pages", str(dump), "--categories", STATES]
 
     assert main([*build, "--out", str(tmp_path / "articles")]) == 2

@@ -29,8 +29,8 @@ def test_clean_article_keeps_the_running_text():
     assert text.endswith(
         "The Punic Wars were three wars. E = mc2.\n\nOrigins\n\nLine one\n\nline two & end\n\nLast."
     )
-    for gone in ("other uses", "inner", "Area", "Contents", "var x", "edit", "Navigation", "deep"):
-        assert gone not in text
+    for part in ("other uses", "inner", "Area", "Contents", "var x", "edit", "Navigation", "deep"):
+        assert part not in text
 
 
 def test_clean_article_collapses_white_space():
@@ -77,7 +77,7 @@ def test_articles_are_read_from_a_folder(tmp_path):
         ("abc " * 10, {"min_words": 10, "min_characters": 1}, False),
     ],
 )
-def test_long_enough_requires_more_than_a_thousand_words(text, limits, is_enough):
+def test_is_long_enough_requires_more_words_than_the_minimum(text, limits, is_enough):
     article = SlaqArticle(title="T", category="C", text=text)
 
     assert is_long_enough(article, **limits) is is_enough
@@ -100,7 +100,7 @@ ROW = {"title": "A", "text": "x", "category": "C"}
         ("nothing.jsonl", None, None, SourceNotFoundError, "not found; expected a data file"),
     ],
 )
-def test_articles_rejects(tmp_path, name, content, category, error, message):
+def test_read_articles_rejects_invalid_sources(tmp_path, name, content, category, error, message):
     if content is not None:
         text = content if isinstance(content, str) else json.dumps(content)
         (tmp_path / name).write_text(text, encoding="latin-1")

@@ -40,7 +40,7 @@ BREACHES = [
 
 
 @pytest.mark.parametrize(("changes", "rule", "field"), BREACHES, ids=range(len(BREACHES)))
-def test_each_rule_is_broken(written, article, changes, rule, field):
+def test_violation_of_each_rule_is_reported(written, article, changes, rule, field):
     found = check_topic(written(**changes), article)
 
     assert rule in {fault.rule for fault in found}
@@ -49,12 +49,12 @@ def test_each_rule_is_broken(written, article, changes, rule, field):
     assert all(fault.message.startswith(fault.field) for fault in found)
 
 
-def test_figure_6_breaks_no_rule(written, article):
-    """The paper's own example passes."""
+def test_figure_6_violates_no_rule(written, article):
+    """The example of the paper is valid."""
     assert check_topic(written(), article) == []
 
 
-def test_answers_must_stand_in_the_article(written, article):
+def test_answers_must_occur_in_the_article(written, article):
     late = written(ShortA1="From 263 to 241 BCE", LongA=written().long_answer.replace("264", "263"))
     foreign = written(ShortA3="Athens and Sparta.")
 
@@ -65,7 +65,7 @@ def test_answers_must_stand_in_the_article(written, article):
         assert {(fault.rule, fault.field) for fault in check_topic(one, article)} == expected
 
 
-def test_long_answer_must_hold_the_short_ones(written, article):
+def test_long_answer_must_contain_the_short_ones(written, article):
     text = written().long_answer.replace("43 years", "decades")
     [fault] = check_topic(written(LongA=text), article)
 
@@ -76,13 +76,13 @@ def test_long_answer_must_hold_the_short_ones(written, article):
 @pytest.mark.parametrize(
     "added", [" Rome lost 700 ships.", "\n- Rome won", "\n1. First point\n2. Second point"]
 )
-def test_long_answer_must_add_nothing(written, article, added):
+def test_long_answer_must_not_add_facts(written, article, added):
     found = check_topic(written(LongA=written().long_answer + added), article)
 
     assert {fault.rule for fault in found} == {"long_answer_adds"}
 
 
-def test_pairs_must_be_five_and_differ(written, article):
+def test_there_must_be_five_different_pairs(written, article):
     extra = WrittenFact(question="Who won the Punic Wars?", answer="Rome")
     base = written()
     more = replace(base, facts=(*base.facts, extra))
@@ -94,7 +94,7 @@ def test_pairs_must_be_five_and_differ(written, article):
     assert ("five_pairs", "ShortQ2 repeats ShortQ1") in {(one.rule, one.message) for one in alike}
 
 
-def test_nine_words_are_short_and_ten_are_not(written, article):
+def test_short_answers_have_at_most_nine_words(written, article):
     nine = written(ShortA3="Rome and Carthage and Rome and Carthage and Rome")
     ten = written(ShortA3="Rome and Carthage and Rome and Carthage and Rome and")
 
@@ -114,7 +114,7 @@ def test_nine_words_are_short_and_ten_are_not(written, article):
         "What does the term 'corvus' denote?",
     ],
 )
-def test_good_questions_pass(written, article, question):
+def test_valid_questions_are_accepted(written, article, question):
     found = check_topic(written(ShortQ1=question), article)
 
     assert [fault for fault in found if fault.field == "ShortQ1"] == []
@@ -129,8 +129,8 @@ def test_every_rule_is_tested():
 
 
 @pytest.mark.parametrize("topic", load_slaq("sample").topics, ids=lambda topic: topic.id)
-def test_sample_breaks_no_rule(topic):
-    """The sample passes the checks that are asked of a writer."""
+def test_sample_violates_no_rule(topic):
+    """The sample passes the checks of a writer."""
     text = " ".join([topic.long_answer, *(question.answer for question in topic.questions)])
     facts = tuple(WrittenFact(question=q.question, answer=q.answer) for q in topic.questions)
     texts = {"long_question": topic.long_question, "long_answer": topic.long_answer}

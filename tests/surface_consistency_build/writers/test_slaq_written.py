@@ -11,7 +11,7 @@ from surface_consistency_build.writers.slaq_written import (
 
 from surface_consistency.errors import RecordError
 
-# Texts that break naive splitting: commas, colons, quotes, digits with points, "NA".
+# Texts that naive splitting would read incorrectly: commas, colons, quotes, decimals, "NA".
 FACTS = [
     ('Who, in 1801, saw "Ceres" first?', "Giuseppe Piazzi, an astronomer"),
     ("What is NaN: a value or a number?", "A value"),
@@ -68,11 +68,11 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_parse_reads(name):
+def test_parse_written_reads_all_formats_of_output(name):
     assert parse_written(OUTPUTS[name]) == EXPECTED
 
 
-def test_parse_reads_quoted_cells_and_a_sixth_pair():
+def test_parse_written_reads_quoted_cells_and_a_sixth_pair():
     text = '"ShortQ1 : Who?","ShortA1 : Piazzi, once","LongQ : Discuss it","LongA : He did"'
     written = parse_written(text)
 
@@ -91,12 +91,12 @@ def test_parse_reads_quoted_cells_and_a_sixth_pair():
         ('{"facts": [{"question": "a", "answer": "b", "entity": true}]}', [True]),
     ],
 )
-def test_parse_reads_entity_flags(text, flags):
+def test_parse_written_reads_entity_flags(text, flags):
     assert [fact.is_entity for fact in parse_written(text).facts] == flags
 
 
-def test_parse_leaves_gaps_for_the_checks():
-    """Missing texts are None, and later facts keep their numbers."""
+def test_parse_written_keeps_missing_texts_as_none():
+    """Later facts keep their numbers."""
     written = parse_written("ShortQ1: a\nShortA1: \nShortQ3: c\nShortA3: <value>\nLongA: x")
 
     assert [fact.question for fact in written.facts] == ["a", None, "c"]
@@ -112,7 +112,7 @@ def test_parse_leaves_gaps_for_the_checks():
         "ShortQ1 : <value>, ShortA1 : <value>, LongQ : <value>,LongA : <value>",
     ],
 )
-def test_parse_rejects_text_without_questions(text):
+def test_parse_written_rejects_text_without_questions(text):
     with pytest.raises(RecordError, match="contains no ShortQ1"):
         parse_written(text)
 

@@ -66,7 +66,7 @@ def articles(topics=TOPICS):
 
 
 def texts_of(topic, **changes):
-    """The texts that a good writer returns, by key."""
+    """The texts of a valid answer of a writer, by key."""
     pairs = {
         f"Short{kind}{question.index}": text
         for question in topic.questions
@@ -76,7 +76,7 @@ def texts_of(topic, **changes):
 
 
 def output_of(topic, **changes):
-    """The answer of a good writer."""
+    """A valid answer of a writer."""
     flags = {
         f"ShortQ{question.index}_Entity": int(question.is_entity) for question in topic.questions
     }
@@ -84,7 +84,7 @@ def output_of(topic, **changes):
 
 
 def paraphraser(*answers, asked=None):
-    """A runner that returns one answer per attempt, with the name in it, and notes the prompts."""
+    """A runner that returns one answer per attempt, with the name, and records the prompts."""
     prompts = [] if asked is None else asked
 
     def handle(prompt):
@@ -125,7 +125,7 @@ class Paraphrasing:
     data = "paraphrased/test-00000-of-00001.parquet"
     text, mark, correction = "paraphrase", "keep", "corrected"
     accepted = ({"keep": "yes"}, {"keep": "no"}, {})
-    all_refused = ({"keep": "no"}, {"keep": "no"}, {})
+    all_rejected = ({"keep": "no"}, {"keep": "no"}, {})
 
 
 class TopicTask:
@@ -142,7 +142,7 @@ class TopicTask:
     data = "all/test-00000-of-00001.parquet"
     text, mark, correction = "answer", "is_grounded", "corrected_answer"
     accepted = ({},) * 12
-    all_refused = ({"is_grounded": "no"},) * 12
+    all_rejected = ({"is_grounded": "no"},) * 12
 
 
 @pytest.fixture(params=[Paraphrasing, TopicTask])
@@ -176,8 +176,8 @@ def fill(sheet, *cells):
 # Both tasks ---------------------------------------------------------------------------------------
 
 
-def test_a_second_start_does_not_send_requests_again(task, tmp_path):
-    """Requests in the log are not sent again; after a kill only the missing ones are sent."""
+def test_second_run_does_not_send_requests_again(task, tmp_path):
+    """After an interruption, only the missing requests are sent."""
     runner = task.runner()
     done = task.make().write(runner, tmp_path, model="fake")
     log = (tmp_path / "writer.jsonl").read_text("utf-8")
@@ -194,7 +194,7 @@ def test_a_second_start_does_not_send_requests_again(task, tmp_path):
     assert (tmp_path / task.data).read_bytes() == data
 
 
-def test_a_folder_of_other_data_or_settings_is_rejected(task, written):
+def test_folder_with_other_data_or_settings_is_rejected(task, written):
     with pytest.raises(RunError, match="digest"):
         task.other().write(task.runner(), written, model="fake")
     with pytest.raises(RunError, match="settings"):
@@ -228,7 +228,7 @@ def test_a_review_may_be_in_another_folder_and_must_accept_a_row(task, written, 
 
     assert done.counts["corrected"] == 0
     assert (tmp_path / "done" / task.data).is_file()
-    fill(tmp_path / "mine.csv", *task.all_refused)
+    fill(tmp_path / "mine.csv", *task.all_rejected)
     with pytest.raises(DataError, match="remains"):
         task.make().apply(tmp_path / "mine.csv", tmp_path / "none", written=written)
     assert not (tmp_path / "none").exists()
@@ -240,39 +240,39 @@ def test_damaged_or_unrelated_sheets_are_rejected(task, written, tmp_path):
     manifest, log = written / "writer.manifest.json", written / "writer.jsonl"
     described, key = manifest.read_text("utf-8"), task.make().sheet.key[0]
 
-    def refused(error, says, writing=task.make, **options):
-        with pytest.raises(error, match=says):
+    def assert_rejected(error, message, writing=task.make, **options):
+        with pytest.raises(error, match=message):
             writing().apply(sheet, tmp_path / "done", **options)
         assert not (tmp_path / "done").exists()
 
     changed = rf"column '{task.text}' of .* was changed from .* 'Where\?'"
-    for name, cell, error, says in (
+    for name, cell, error, message in (
         (task.mark, "perhaps", RecordError, f"csv:2: column '{task.mark}' must be yes, no"),
         (key, "other", RecordError, f"csv:2: row 'other.*not found; do not change .*{key}"),
         (key, "gone", DataError, r"1 rows are missing, such as '.*1'; reject a row with a no"),
         (task.text, "Where?", RecordError, changed),
     ):
         fill(sheet, {name: cell})
-        refused(error, says)
+        assert_rejected(error, message)
         sheet.write_text(text, "utf-8")
-    refused(DataError, "was written with other data", task.other)
-    refused(DataError, "was written with other settings", task.other_settings)
-    refused(SourceNotFoundError, r"contains no writer\.jsonl", written=tmp_path)
+    assert_rejected(DataError, "was written with other data", task.other)
+    assert_rejected(DataError, "was written with other settings", task.other_settings)
+    assert_rejected(SourceNotFoundError, r"contains no writer\.jsonl", written=tmp_path)
     sheet.write_text(text + text.splitlines(keepends=True)[1], "utf-8")
-    refused(RecordError, "occurs twice; keep only one")
+    assert_rejected(RecordError, "occurs twice; keep only one")
     sheet.write_text(text.replace(task.correction, "mine", 1), "utf-8")
-    refused(ColumnNotFoundError, f"lacks {task.correction}")
+    assert_rejected(ColumnNotFoundError, f"lacks {task.correction}")
     sheet.write_text(text, "utf-8")
     study = task.make().study
-    for changed, error, says in (
+    for changed, error, message in (
         (described.replace(f'"{study}"', '"judge"', 1), DataError, r"written with other task \(ju"),
         ("{}", RunError, "not the settings of a run"),
     ):
         manifest.write_text(changed, "utf-8")
-        refused(error, says)
+        assert_rejected(error, message)
     manifest.write_text(described, "utf-8")
     log.write_text("", "utf-8")
-    refused(DataError, "contains no answer to the requests of this version")
+    assert_rejected(DataError, "contains no answer to the requests of this version")
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
@@ -291,7 +291,7 @@ def test_sheets_contain_no_formulas(tmp_path, start):
 # Paraphrases --------------------------------------------------------------------------------------
 
 
-def asked_in(prompt):
+def question_in(prompt):
     """Return the question that a request for paraphrases is about."""
     return prompt.messages[-1].content.rpartition("Question: ")[2].partition("\n")[0]
 
@@ -302,7 +302,7 @@ def questions_of(folder):
     return {(row["template"], row["subject_surface"]): row["question"] for row in rows}
 
 
-def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
+def test_written_paraphrases_are_read_as_redirectqa(tmp_path):
     """Facts, names and answers are kept; each pair differs only in the name, in each wording."""
     # The paraphrases of the sample, as the answer of a writer.
     canonical = [one for one in SAMPLE.questions if one.surface.is_canonical]
@@ -310,7 +310,7 @@ def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
     questions = {
         one.question: known[one.triple.id] for one in canonical if one.template == "original"
     }
-    runner = FakeRunner(lambda prompt: f"Here it is:\n1. {questions[asked_in(prompt)]}")
+    runner = FakeRunner(lambda prompt: f"Here it is:\n1. {questions[question_in(prompt)]}")
 
     done = ParaphraseWriting(SAMPLE).write(runner, tmp_path / "out", model="fake")
     read = load_redirectqa(tmp_path / "out")
@@ -366,7 +366,7 @@ def test_further_paraphrases_are_separate_templates(tmp_path):
         ("タワー", "東京タワーはどの都市にありますか?", None),
     ],
 )
-def test_paraphrases_are_checked(name, text, reason):
+def test_check_paraphrase_gives_the_reason_of_a_rejection(name, text, reason):
     known = SMALL if name == DRAFT.name else fact(1, name, "Other")
     taken = ["In which city was Ark of {Oz} built?"] if reason == "repeated" else []
 
@@ -414,12 +414,12 @@ def test_too_few_paraphrases_are_requested_again(tmp_path):
 
 @pytest.fixture
 def paraphrased(tmp_path):
-    """Two paraphrases that are used, and one that is dropped."""
+    """Two accepted paraphrases, and a dropped one."""
     paraphrases().write(Paraphrasing.runner(), tmp_path / "written", model="fake")
     return tmp_path / "written" / "review.csv"
 
 
-def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
+def test_paraphrases_of_a_reviewer_replace_those_of_the_writer(paraphrased, tmp_path):
     rows = rows_of(paraphrased)
     assert [row["n_facts"] for row in rows] == ["2", "1", "2"]
     assert rows[2]["dropped"] == "the name does not occur in it exactly once"
@@ -442,7 +442,7 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cells", "error", "says"),
+    ("cells", "error", "message"),
     [
         (({}, {}, {}), DataError, r"csv:2: the reviewer did not mark this row; write yes or no"),
         (({"keep": "yes"}, {}, {}), DataError, r"csv:3: the reviewer did not mark this row"),
@@ -452,10 +452,10 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
         (({"corrected": "In Rome?"}, {"keep": "no"}), RecordError, "question about 'Ark of {Oz}'"),
     ],
 )
-def test_reviews_that_break_a_rule_are_rejected(paraphrased, tmp_path, cells, error, says):
+def test_invalid_reviews_are_rejected(paraphrased, tmp_path, cells, error, message):
     fill(paraphrased, *cells)
 
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         paraphrases().apply(paraphrased, tmp_path / "done")
     assert not (tmp_path / "done").exists()
 
@@ -476,7 +476,7 @@ def test_solved_examples_precede_the_request_for_paraphrases():
 
 def test_the_command_line_writes_paraphrases_and_applies_a_review(tmp_path, monkeypatch, capsys):
     """The option for the runner is tested with the command of topics."""
-    writer = FakeRunner(lambda prompt: f"Please tell me: {asked_in(prompt)}")
+    writer = FakeRunner(lambda prompt: f"Please tell me: {question_in(prompt)}")
     monkeypatch.setattr(build_command, "load_runner", lambda *_, **__: writer)
     out, done = tmp_path / "out", str(tmp_path / "done")
     words = ["build", "paraphrases", "--source", "sample", "--limit", "4"]
@@ -497,7 +497,7 @@ def test_the_command_line_writes_paraphrases_and_applies_a_review(tmp_path, monk
 # Topics -------------------------------------------------------------------------------------------
 
 
-def test_articles_become_a_data_set_that_slaq_reads(tmp_path):
+def test_topics_written_from_articles_are_read_as_slaq(tmp_path):
     runner = topic_writer({one.id: [f"Here:\n```json\n{output_of(one)}\n```"] for one in TOPICS})
 
     done = topics().write(runner, tmp_path / "out", model="fake")
@@ -513,8 +513,8 @@ def test_articles_become_a_data_set_that_slaq_reads(tmp_path):
     assert len(runner.asked) == 6
 
 
-def test_faults_are_sent_back_once(tmp_path):
-    """A second request corrects a broken rule; good topics are not requested again."""
+def test_violations_are_sent_back_once(tmp_path):
+    """A second request corrects a violation; valid topics are not requested again."""
     first, second = TOPICS[:2]
     long = output_of(first, ShortA1="Christiaan Huygens " * 6)
     runner = topic_writer({first.id: [long, output_of(first)], second.id: [output_of(second)]})
@@ -525,7 +525,7 @@ def test_faults_are_sent_back_once(tmp_path):
     assert runner.asked == [f"{first.id}/write/1", f"{second.id}/write/1", f"{first.id}/write/2"]
 
 
-def test_the_wording_of_the_paper_is_sent_once_and_recorded(tmp_path):
+def test_prompt_of_the_paper_is_sent_once_and_recorded(tmp_path):
     """Its one line is read, flags are not requested, and a start with another wording is
     rejected."""
     settings = LOOSE.model_copy(update={"prompts": pin_prompts("paper", "writer")})
@@ -554,12 +554,12 @@ def test_the_wording_of_the_paper_is_sent_once_and_recorded(tmp_path):
         TopicSettings(prompts="mine")
 
 
-def test_topics_with_remaining_faults_are_on_the_review_sheet(tmp_path):
-    """Prose, gaps and broken rules are not in the data set, but on the sheet."""
-    good, refused, gap, long = TOPICS[:4]
+def test_topics_with_remaining_violations_are_on_the_review_sheet(tmp_path):
+    """Refusals, missing texts and violations are on the sheet, but not in the data set."""
+    good, declined, gap, long = TOPICS[:4]
     answers = {
         good.id: [output_of(good)],
-        refused.id: ["I cannot do that."],
+        declined.id: ["I cannot do that."],
         gap.id: [output_of(gap, ShortA2="")],
         long.id: [output_of(long, ShortQ1="When did the war end?")],
     }
@@ -569,14 +569,14 @@ def test_topics_with_remaining_faults_are_on_the_review_sheet(tmp_path):
 
     assert [topic.id for topic in load_slaq(tmp_path).topics] == [good.id]
     assert [topic.id for topic in load_slaq(tmp_path, split="doubtful").topics] == [long.id]
-    assert list(done.left_out) == [refused.topic, gap.topic]
+    assert list(done.left_out) == [declined.topic, gap.topic]
     assert "; got 4 of 5 facts; see check_topic" in done.left_out[gap.topic]
     assert len(rows) == 4 * 6
     assert {row["violations"] for (name, _), row in rows.items() if name == good.id} == {""}
     assert "ShortA2 is missing" in rows[gap.id, "2"]["violations"]
     assert "names no subject" in rows[long.id, "1"]["violations"]
-    assert "ShortA4 is missing" in rows[refused.id, "4"]["violations"]
-    assert "LongQ is missing" in rows[refused.id, "long"]["violations"]
+    assert "ShortA4 is missing" in rows[declined.id, "4"]["violations"]
+    assert "LongQ is missing" in rows[declined.id, "long"]["violations"]
 
 
 def test_a_worse_second_answer_is_ignored(tmp_path):
@@ -607,7 +607,7 @@ def test_short_articles_are_not_requested(tmp_path):
 
 @pytest.fixture
 def sheet(tmp_path):
-    """The review sheet of two good topics."""
+    """The review sheet of two valid topics."""
     TopicTask.make().write(TopicTask.runner(), tmp_path / "written", model="fake")
     return tmp_path / "written" / "review.csv"
 
@@ -621,9 +621,9 @@ def mark(sheet, place, fact, **cells):
 def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
     answer = "Ptolemy of Alexandria"
     mark(sheet, 0, "long", corrected_answer=f"{TOPICS[0].long_answer} {answer}")
-    # The article lacks the words of the new answer, and not both marks of the row confirm it.
-    for said in (("no", ""), ("yes", ""), ("", "yes"), ("", "")):
-        marks = dict(zip(("is_grounded", "is_open_domain"), said, strict=True))
+    # The article does not contain the new answer, and at most one mark of the row confirms it.
+    for cells in (("no", ""), ("yes", ""), ("", "yes"), ("", "")):
+        marks = dict(zip(("is_grounded", "is_open_domain"), cells, strict=True))
         mark(sheet, 0, "1", corrected_answer=answer, **marks)
         done = TopicTask.make().apply(sheet, tmp_path / "done")
         assert list(done.left_out) == [TOPICS[0].topic]
@@ -635,8 +635,8 @@ def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
     assert again.counts["corrected"] == 2
 
 
-def test_a_no_without_a_correction_excludes_the_topic(sheet, tmp_path):
-    """A sheet without marks returns the topics; a correction of one text overrides a no."""
+def test_rejection_without_a_correction_excludes_the_topic(sheet, tmp_path):
+    """A sheet without marks keeps the topics; a correction overrides a rejection."""
     done = TopicTask.make().apply(sheet, tmp_path / "all")
     assert (done.counts, done.left_out) == ({"topics": 2, "corrected": 0}, {})
     assert load_slaq(tmp_path / "all").topics == load_slaq(sheet.parent).topics
@@ -671,8 +671,8 @@ def test_long_articles_are_cut_at_the_end_of_a_paragraph_sentence_or_word(limit,
     assert content.partition("Article:\n")[2].partition("\n\n(The article")[0] == kept
 
 
-def test_the_request_for_a_topic_contains_rules_keys_and_article():
-    """The paper's wording does not name the topic; faults follow the answer that has them."""
+def test_request_for_a_topic_contains_rules_keys_and_article():
+    """The prompt of the paper does not contain the topic; violations follow their answer."""
     prompt = topic_prompt(ARTICLE, previous="old", faults=("ShortA1 has 12 words",), attempt=2)
     first, answer, complaint = prompt.messages
 

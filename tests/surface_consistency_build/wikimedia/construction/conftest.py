@@ -30,7 +30,7 @@ COLUMNS = {
 
 
 class Tables:
-    """A database with tables made by hand."""
+    """A database with given tables."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -76,12 +76,12 @@ def built(dumps, tmp_path_factory):
 
 @pytest.fixture
 def lost():
-    """Rows that went, by reason."""
+    """Numbers of removed rows by reason."""
     return lambda counts: {count.reason: count.removed for count in counts if count.reason}
 
 
 def write_table(folder, name, rows):
-    """Write a small SQL dump, one INSERT a row."""
+    """Write a small SQL dump, with one INSERT per row."""
     lines = [f"CREATE TABLE `{name}` ({mini_ja.COLUMNS[name]});\n".encode()]
     lines += (
         b"INSERT INTO `%b` VALUES %b;\n" % (name.encode(), mini_ja.values(row)) for row in rows
@@ -90,7 +90,7 @@ def write_table(folder, name, rows):
 
 
 def entity(number, label, title=None, born=()):
-    """An item, and where it was born."""
+    """An item, and its places of birth."""
     return mini_ja.item(number, "en", label, title, {"P19": born} if born else {})
 
 
@@ -125,13 +125,13 @@ class TinyWiki:
         (self.folder / "pageviews-202401-user").write_text("".join(views), "utf-8")
 
     def build(self, **options):
-        """Build from what is there."""
+        """Build from the existing files."""
         plan = find_dumps(self.folder, "enwiki")
         work = self.folder.with_name("work")
         return build_redirectqa(plan.files, work, config=plan.config, threads=1, **options)
 
     def surfaces(self, **parts):
-        """Write, build, and read which surface is asked for which answers."""
+        """Write, build, and return the surfaces and answers of the questions."""
         self.write(**parts)
         return [
             (row.subject_surface, row.object_aliases)

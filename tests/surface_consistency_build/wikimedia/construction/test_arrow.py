@@ -23,7 +23,7 @@ def test_surfaces_of_agrees_with_surface_from_title(titles):
     assert surfaces_of(pa.array(titles, pa.string())).to_pylist() == expected
 
 
-def test_text_column_drops_and_counts_what_is_no_utf8():
+def test_text_column_drops_and_counts_texts_that_are_not_utf8():
     batch = pa.RecordBatch.from_pydict(
         {"n": [1, 2, 3], "t": pa.array([b"a", b"\xff", None], pa.binary())}
     )

@@ -14,15 +14,15 @@ def content(rows, *fields):
     return {tuple(getattr(row, field) for field in fields) for row in rows}
 
 
-def test_order_of_pageview_files_does_not_matter(dumps, built, tmp_path):
-    turned = replace(dumps, pageviews=dumps.pageviews[::-1])
+def test_build_does_not_depend_on_the_order_of_pageview_files(dumps, built, tmp_path):
+    reversed_dumps = replace(dumps, pageviews=dumps.pageviews[::-1])
 
-    again = build_redirectqa(turned, tmp_path, config="enwiki", threads=1)
+    again = build_redirectqa(reversed_dumps, tmp_path, config="enwiki", threads=1)
 
     assert list(again.rows()) == list(built.rows())
 
 
-def test_the_pages_text_gives_the_rows_of_the_tables_and_more(mini, dumps, built, tmp_path):
+def test_text_of_pages_gives_at_least_the_rows_of_the_tables(mini, dumps, built, tmp_path):
     """Without page tables, missing pages and moved items are not detected."""
     tables = dict.fromkeys(("page", "page_props", "redirect", "categorylinks", "linktarget"))
     exports = tuple(sorted(mini.glob("*pages-articles*.xml.bz2")))
@@ -37,13 +37,13 @@ def test_the_pages_text_gives_the_rows_of_the_tables_and_more(mini, dumps, built
 
 def test_fewer_relations_and_wordings_do_not_read_dumps_again(dumps, built):
     """Their rows are tested with the miniature wiki."""
-    told = []
+    states = []
 
-    options = {"threads": 1, "progress": lambda state: told.append(state.path)}
+    options = {"threads": 1, "progress": lambda state: states.append(state.path)}
     config = load_wiki("enwiki-v0.1.0")
     build_redirectqa(dumps, built.path.parents[1], config=config, **options)
 
-    assert set(told) == {None}
+    assert set(states) == {None}
 
 
 def test_build_resumes_after_a_killed_step(dumps, built, tmp_path, monkeypatch):
@@ -66,28 +66,28 @@ def test_build_resumes_after_a_killed_step(dumps, built, tmp_path, monkeypatch):
 
 
 def test_files_of_a_killed_process_are_not_used(mini, built, tmp_path):
-    """A process that dies within a step, without cleaning up, does not harm the next one."""
+    """Files of a process that is killed within a step do not affect the next one."""
     script = """
 import os, sys
 from surface_consistency_build.wikimedia.construction import _pipeline, build_redirectqa, find_dumps
 
-def dies(connection, **settings):
+def killed(connection, **settings):
     open(os.path.join(sys.argv[2], "steps", ".10_balance.balanced.parquet.part"), "w").close()
     os._exit(9)
 
-_pipeline.balance = dies
+_pipeline.balance = killed
 build_redirectqa(find_dumps(sys.argv[1], "enwiki").files, sys.argv[2], config="enwiki", threads=1)
 """
     command = [sys.executable, "-c", script, str(mini), str(tmp_path)]
     assert subprocess.run(command, check=False).returncode == 9
 
-    told = []
+    states = []
     dumps = find_dumps(mini, "enwiki").files
-    options = {"threads": 1, "progress": lambda state: told.append(state.path)}
+    options = {"threads": 1, "progress": lambda state: states.append(state.path)}
     again = build_redirectqa(dumps, tmp_path, config="enwiki", **options)
 
     assert again.path.read_bytes() == built.path.read_bytes()
-    assert set(told) == {None}
+    assert set(states) == {None}
     assert not list(tmp_path.rglob("*.part"))
     assert not (tmp_path / "spill").exists()
 
@@ -119,16 +119,16 @@ def test_another_seed_repeats_the_dependent_steps(dumps, tmp_path):
 
 
 def test_progress_contains_bytes_and_steps(dumps, tmp_path):
-    told = []
+    states = []
 
-    build_redirectqa(dumps, tmp_path, config="enwiki", threads=1, progress=told.append)
+    build_redirectqa(dumps, tmp_path, config="enwiki", threads=1, progress=states.append)
 
     size = sum(path.stat().st_size for path in dumps.paths)
-    assert told[-1].read_bytes == told[-1].total_bytes == size
-    assert told[-1].steps_done == told[-1].steps_total == 11
-    assert [state.read_bytes for state in told] == sorted(state.read_bytes for state in told)
-    assert told[-1].seconds_left == 0
-    assert told[0].seconds_left != told[0].seconds_left
+    assert states[-1].read_bytes == states[-1].total_bytes == size
+    assert states[-1].steps_done == states[-1].steps_total == 11
+    assert [state.read_bytes for state in states] == sorted(state.read_bytes for state in states)
+    assert states[-1].seconds_left == 0
+    assert states[0].seconds_left != states[0].seconds_left
 
 
 @pytest.mark.parametrize(
@@ -145,6 +145,6 @@ def test_progress_contains_bytes_and_steps(dumps, tmp_path):
         ({}, {"page": Path("page.sql.gz")}, SourceNotFoundError, "dump .* not found"),
     ],
 )
-def test_build_rejects_options_and_missing_dumps(options, missing, error, message, dumps, tmp_path):
+def test_build_rejects_invalid_options_and_dumps(options, missing, error, message, dumps, tmp_path):
     with pytest.raises(error, match=message):
         build_redirectqa(replace(dumps, **missing), tmp_path, config="enwiki", **options)

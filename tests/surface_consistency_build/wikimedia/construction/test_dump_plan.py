@@ -74,11 +74,11 @@ def test_no_files_are_missing_in_a_complete_folder(folder):
         ("jawiki", {"needs_views": False, "months": ["202312"]}, {"page", "redirect"}),
     ],
 )
-def test_needed_files_that_are_missing_are_listed(folder, wiki, options, missing):
+def test_missing_required_files_are_listed(folder, wiki, options, missing):
     assert {dump.role for dump in find_dumps(folder, wiki, **options).missing} == missing
 
 
-def test_linktarget_is_not_needed_if_categories_have_titles(folder):
+def test_linktarget_is_not_required_if_categories_have_titles(folder):
     (folder / "enwiki-20260101-categorylinks.sql").write_text(OLD)
     (folder / "enwiki-20260101-linktarget.sql.gz").unlink()
 
@@ -123,8 +123,8 @@ def test_one_of_several_exports_of_the_same_pages_is_selected(tmp_path):
     assert chosen() == [f"{whole}.bz2"]
 
 
-def test_views_are_counted_once(folder):
-    """A day of an existing month, a month that is given twice, and two files of a month."""
+def test_page_views_of_a_period_are_counted_once(folder):
+    """A day of an existing month, a repeated month, and two files of one month."""
     fill(folder, "pageviews-20240115-user.bz2", "pageviews-20250101-user.bz2")
 
     files = find_dumps(folder, "enwiki").files
@@ -164,7 +164,7 @@ def test_notes_report_the_consequences_of_missing_files(folder):
 
 
 def test_categorylinks_truncated_after_its_definition_can_be_planned(folder):
-    """The cut is checked when the rows are read."""
+    """The truncation is detected when the rows are read."""
     (folder / "enwiki-20260101-categorylinks.sql").unlink()
     noise = "".join(map(str, np.random.default_rng(0).integers(0, 9, 5_000)))
     packed = gzip.compress(f"{NEW}INSERT INTO `categorylinks` VALUES ({noise});".encode())
@@ -193,6 +193,6 @@ def test_a_note_reports_english_questions_about_another_language(tmp_path):
         ),
     ],
 )
-def test_find_dumps_rejects(folder, place, wiki, options, error, message):
+def test_find_dumps_rejects_invalid_paths_and_options(folder, place, wiki, options, error, message):
     with pytest.raises(error, match=message):
         find_dumps(folder / place, wiki, **options)

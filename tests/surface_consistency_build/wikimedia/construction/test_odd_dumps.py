@@ -18,12 +18,12 @@ from tests.surface_consistency_build.wikimedia.made_exports import export_xml, p
 
 pq = pytest.importorskip("pyarrow.parquet")
 
-ASKED = [("Ann Lee", ("Lyon",)), ("AL", ("Lyon",))]
+QUESTIONS = [("Ann Lee", ("Lyon",)), ("AL", ("Lyon",))]
 
 
 @pytest.mark.parametrize("twice", [0, 1], ids=["subject", "object"])
 def test_entity_that_occurs_twice_in_a_dump_counts_once(tiny, twice):
-    assert tiny.surfaces(entities=(*tiny.entities, tiny.entities[twice])) == ASKED
+    assert tiny.surfaces(entities=(*tiny.entities, tiny.entities[twice])) == QUESTIONS
 
 
 def test_entity_with_two_labels_has_both_names(tiny):
@@ -36,7 +36,7 @@ def test_entity_with_two_labels_has_both_names(tiny):
 
 
 def test_item_that_was_merged_is_found_by_the_link_to_the_page(tiny):
-    assert tiny.surfaces(page_props=[(1, "wikibase_item", "Q999")]) == ASKED
+    assert tiny.surfaces(page_props=[(1, "wikibase_item", "Q999")]) == QUESTIONS
 
 
 def test_item_of_the_page_is_preferred_to_a_link(tiny):
@@ -58,14 +58,14 @@ def test_page_that_is_no_longer_a_redirect_is_an_article(tiny):
         pages=pages, redirects=redirects, entities=entities, links=((3, 1), (4, 1), (5, 1))
     )
 
-    assert found == [*ASKED, ("Al Lee", ("Lyon",)), ("ALee", ("Lyon",))]
+    assert found == [*QUESTIONS, ("Al Lee", ("Lyon",)), ("ALee", ("Lyon",))]
 
 
 def test_redirects_through_another_namespace_are_excluded(tiny):
     pages = (*tiny.pages, (8, 4, "Hop", 1), (9, 0, "A._L.", 1))
     redirects = (*tiny.redirects, (9, 4, "Hop", None, ""), (8, 0, "Ann_Lee", None, ""))
 
-    assert tiny.surfaces(pages=pages, redirects=redirects, links=((3, 1), (9, 1))) == ASKED
+    assert tiny.surfaces(pages=pages, redirects=redirects, links=((3, 1), (9, 1))) == QUESTIONS
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_redirects_through_another_namespace_are_excluded(tiny):
         ({"redirects": ((3, 0, "Ann_Lee", "fr", ""),)}, "'resolve' kept none: leads to another"),
     ],
 )
-def test_the_error_for_an_empty_build_names_the_last_exclusion(tiny, parts, message):
-    """Steps that may give no rows, such as that of the shared names, are not named."""
+def test_error_for_an_empty_build_contains_the_last_exclusion(tiny, parts, message):
+    """Steps that may give no rows, such as that of shared names, are not in the message."""
     tiny.write(**parts)
 
     with pytest.raises(DataError, match=message):
@@ -102,8 +102,8 @@ def test_all_parts_of_an_export_are_read(tiny):
     assert surfaces == ["Ann Lee", "AL", "ALee"]
 
 
-def test_chinese_redirects_are_sorted_by_their_templates(tmp_path):
-    """With the wiki's names of namespaces, magic words and templates."""
+def test_categories_of_chinese_redirects_are_read_from_their_templates(tmp_path):
+    """With the names of namespaces, magic words and templates of the wiki."""
     text = "#重定向 [[李安]]\n{{Redirect category shell|\n{{本名重定向}}\n{{簡繁重定向}}\n}}"
     page = page_xml("李安導演", text, page_id=3, redirect="李安")
     path = tmp_path / "zhwiki-20260101-pages-articles.xml"
@@ -132,7 +132,7 @@ def test_compressed_dumps_give_the_same_rows(tiny):
 
 @pytest.fixture
 def cut(tiny):
-    """The wiki, with a Wikidata dump that ends in a line after the wanted ones."""
+    """The wiki, with a Wikidata dump that ends within a line after the required ones."""
     tiny.write()
     path = tiny.folder / "wikidata-20260101-all.json"
     path.write_text(path.read_text("utf-8").replace("\n]\n", ',\n{"type": "it'), "utf-8")
@@ -144,7 +144,7 @@ def read_stamps(work):
 
 
 def test_only_a_truncated_dump_is_read_again(cut):
-    """Results of a run without the option are reused; a restart warns like the first start."""
+    """Results of a run without the option are reused; a resumed run gives the same warning."""
     with pytest.raises(DataError, match=r"line 4 is not a Wikidata entity .* after 2 items"):
         cut.build()
     work = cut.folder.with_name("work")
@@ -174,17 +174,17 @@ def test_only_a_truncated_dump_is_read_again(cut):
 
 
 def test_uncompressed_dumps_without_an_end_marker_are_counted_or_rejected(tiny):
-    """The tables here are compact ones; the entities are in an array, whose end is checked."""
+    """The tables are compact dumps; the entities are in an array, whose end is checked."""
     tiny.write()
     plan = find_dumps(tiny.folder, "enwiki")
 
     counts = tiny.build().attrition
 
-    told = {count.step: count.reason for count in counts if count.unit == END_MARKED}
+    reasons = {count.step: count.reason for count in counts if count.unit == END_MARKED}
     tables = ("page", "redirect", "page_props", "linktarget", "categorylinks")
     steps = {f"read {name}" for name in (*tables, "pageviews-202401-user")}
-    assert told.keys() == steps & {count.step for count in counts}
-    assert re.search(r"page.sql is not compressed and has no end marker", told["read page"])
+    assert reasons.keys() == steps & {count.step for count in counts}
+    assert re.search(r"page.sql is not compressed and has no end marker", reasons["read page"])
     assert any("1 pageview files are not compressed" in note for note in plan.notes)
     with pytest.raises(DataError, match=r"page\.sql: .*--require-end-mark"):
         tiny.build(require_end_mark=True)
@@ -204,7 +204,7 @@ def test_changed_middle_of_an_uncompressed_dump_is_detected(tiny):
     assert (first, {row.object_surface for row in tiny.build().rows()}) == ({"Lyon"}, {"Leon"})
 
 
-def test_the_error_for_too_little_memory_contains_the_limit(tiny):
+def test_error_for_too_little_memory_contains_the_limit(tiny):
     tiny.write()
 
     with pytest.raises(SurfaceConsistencyError, match=r"DuckDB.s 1MB of .*larger memory_limit"):
@@ -213,17 +213,17 @@ def test_the_error_for_too_little_memory_contains_the_limit(tiny):
 
 def test_work_folder_is_for_one_build_at_a_time(tiny):
     tiny.write()
-    refused = []
+    errors = []
 
     def build_another(progress):
-        if not refused:
+        if not errors:
             with pytest.raises(RunError, match=r"\(this process\) uses the work") as e:
                 tiny.build()
-            refused.append(e.value)
+            errors.append(e.value)
 
     tiny.build(progress=build_another)
 
-    assert refused
+    assert errors
     assert tiny.build().n_triples == 1
 
 

@@ -40,13 +40,13 @@ def redirects(result):
     }
 
 
-def test_facts_get_the_redirects_of_the_build_and_keep_their_names_and_answers(facts, built, dumps):
-    told = []
+def test_augmented_facts_get_redirects_and_keep_names_and_answers(facts, built, dumps):
+    states = []
     work = built.path.parents[1]
 
-    result = augment_popqa(facts, dumps, work, config="enwiki", threads=1, progress=told.append)
+    result = augment_popqa(facts, dumps, work, config="enwiki", threads=1, progress=states.append)
 
-    assert {state.path for state in told} == {None}
+    assert {state.path for state in states} == {None}
     assert redirects(result) == redirects(built)
     assert result.n_triples == len(facts)
     rows = list(result.rows())
@@ -60,7 +60,7 @@ def test_facts_get_the_redirects_of_the_build_and_keep_their_names_and_answers(f
 
 
 def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
-    """A title starts with a capital; without pageviews the redirects' views are unknown."""
+    """A title starts with an upper-case letter; without dumps of page views, they are unknown."""
     named = next(item for item in facts if item.subject.name == "Brisk Harbor")
     nameless = named.model_copy(update={"subject": Entity(id=None, name="brisk Harbor")})
     missing = fact(5, "Q1234567", "Nobody")
@@ -85,6 +85,6 @@ def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
         ([fact(1, "Q1", "Nobody")], "step 'facts' kept none: the subject has no article"),
     ],
 )
-def test_augment_rejects_facts(items, message, dumps, tmp_path):
+def test_augment_popqa_rejects_invalid_facts(items, message, dumps, tmp_path):
     with pytest.raises(DataError, match=message):
         augment_popqa(items, dumps, tmp_path, config="enwiki")

@@ -8,9 +8,7 @@ from surface_consistency.errors import RecordError
 @pytest.mark.parametrize(
     ("change", "named"), [({"question": ""}, "question"), ({"triplet_id": -1}, "triplet_id")]
 )
-def test_a_row_that_breaks_its_record_is_refused_when_written_and_when_read(
-    tmp_path, built, change, named
-):
+def test_invalid_rows_are_rejected_when_written_and_when_read(tmp_path, built, change, named):
     row = next(iter(built.rows()))
     broken = row.model_copy(update=change)
     with pytest.raises(RecordError, match=f"fact .*: field '{named}'"):

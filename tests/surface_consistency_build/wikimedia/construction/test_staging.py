@@ -48,7 +48,7 @@ def test_real_sql_tables_keep_articles_and_redirects(data_files, tmp_path):
         assert count.rows_in - count.rows_out == sum(line.removed for line in lines)
 
 
-def test_real_redirects_carry_the_categories_of_their_templates(data_files, tmp_path):
+def test_real_redirects_have_the_categories_of_their_templates(data_files, tmp_path):
     path = data_files / "wikimedia" / "enwiki-slice-pages-articles.xml.bz2"
 
     staged = stage(DumpFiles(wikidata=None, pages_articles=(path,)), tmp_path, load_wiki("enwiki"))
@@ -63,7 +63,7 @@ def test_real_redirects_carry_the_categories_of_their_templates(data_files, tmp_
 
 
 def test_categories_are_found_by_title_or_by_number(tmp_path):
-    """Dumps between the two schemas carry both columns; each row counts once."""
+    """Dumps between the two schemas have both columns; each row counts once."""
     create = """CREATE TABLE `categorylinks` (
   `cl_from` int(8) unsigned NOT NULL,
   `cl_to` varbinary(255) NOT NULL,
@@ -87,7 +87,7 @@ INSERT INTO `categorylinks` VALUES (1,'Short',NULL),(2,'',7),(3,'Short',7),(4,'O
 
 
 @pytest.mark.parametrize("column", ["page_id", "page_namespace", "page_is_redirect"])
-def test_ids_that_are_texts_in_an_sql_dump_are_refused(data_files, tmp_path, column):
+def test_text_ids_in_an_sql_dump_are_rejected(data_files, tmp_path, column):
     folder = data_files / "wikimedia"
     content = gzip.decompress((folder / "rmwiki-20240301-page.sql.gz").read_bytes()).decode()
     page = tmp_path / "rmwiki-20240301-page.sql"

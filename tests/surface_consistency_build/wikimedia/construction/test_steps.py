@@ -1,4 +1,4 @@
-"""Steps beside loops; `mini` has the rows and counts of every step worked out by hand."""
+"""Steps compared with loops; `mini` has manually derived rows and counts of every step."""
 
 import hashlib
 
@@ -21,7 +21,7 @@ PLURAL = "Redirects_to_plurals"
 FEW = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def test_join_articles_prefers_the_pages_own_item_to_the_link(tables, lost):
+def test_join_articles_prefers_the_item_of_the_page_to_the_link(tables, lost):
     titles = ["Renamed", "Linked", "Redirect", "Choice", "Alone", "Zwilling"]
     tables.fill(
         pages=[(n, title, title, title == "Redirect") for n, title in enumerate(titles, 1)],
@@ -41,7 +41,7 @@ def test_join_articles_prefers_the_pages_own_item_to_the_link(tables, lost):
 
 
 def naive_sample(candidates, triples, seed):
-    """The definition in the docstring, in a loop."""
+    """The definition in the docstring, as a loop."""
 
     def place(row):
         text = f"{seed}:triple:{row[1]}:{row[2]}:{row[3]}"
@@ -82,7 +82,7 @@ def test_smaller_sample_is_part_of_a_larger_one_and_seeds_differ(tables):
 
 
 @pytest.mark.parametrize(("max_hops", "kept"), [(1, 1), (2, 2), (5, 5), (6, 6), (7, 6)])
-def test_chains_are_followed_as_far_as_asked(max_hops, kept, tables):
+def test_redirect_chains_are_followed_up_to_max_hops(max_hops, kept, tables):
     tables.fill(
         pages=[(number, f"R{number}", "r", True) for number in range(6)],
         redirects=[(n, f"R{n - 1}" if n else "A", 0, False, False) for n in range(6)],
@@ -96,7 +96,7 @@ def test_chains_are_followed_as_far_as_asked(max_hops, kept, tables):
 
 
 def follow(links, start):
-    """The end of a chain, in a loop; None where there is none."""
+    """The end of a chain, computed in a loop; None if there is no end."""
     seen, at = set(), start
     while at in links:
         if at in seen:
@@ -109,7 +109,7 @@ def follow(links, start):
 
 
 def test_resolve_redirects_agrees_with_loop(tables):
-    """Two hundred wikis of at most eight redirects and two articles each, in one run."""
+    """200 wikis of at most 8 redirects and 2 articles each, in one run."""
     rng = np.random.default_rng(8)
     links = {}
     for wiki in range(0, 2_000, 10):
@@ -144,7 +144,7 @@ def test_resolve_redirects_agrees_with_loop(tables):
     seed=st.integers(0, 9),
 )
 def test_balance_fills_every_category_up_to_its_cap(labels, cap, seed, tables):
-    """A category keeps all of its instances, or at least the cap; no instance stays for nothing."""
+    """A category keeps all of its instances or at least the cap, without unnecessary ones."""
     instances = [
         (place // 2, place, f"T{place}", sorted(kinds)) for place, kinds in enumerate(labels)
     ]
@@ -155,9 +155,9 @@ def test_balance_fills_every_category_up_to_its_cap(labels, cap, seed, tables):
     kept = {page for _, page in tables.rows("balanced")}
     for label in (SHORT, LONG, PLURAL):
         members = {page for _, page, _, kinds in instances if label in kinds}
-        alone = {page for _, page, _, kinds in instances if kinds == [label]}
+        single_label = {page for _, page, _, kinds in instances if kinds == [label]}
         assert len(members & kept) >= min(cap, len(members))
-        assert len(alone & kept) <= cap
+        assert len(single_label & kept) <= cap
     free = {page for _, page, _, kinds in instances if UNCATEGORISED_LABEL in kinds}
     assert free <= kept
     triples = counts[-1]
@@ -165,7 +165,7 @@ def test_balance_fills_every_category_up_to_its_cap(labels, cap, seed, tables):
     assert triples.rows_in - triples.rows_out == triples.removed
 
 
-def test_balance_depends_on_the_seed_alone(tables):
+def test_balance_depends_only_on_the_seed(tables):
     instances = [(number, number, f"T{number}", [SHORT]) for number in range(60)]
     kept = []
     for rows, seed in ((instances, 0), (instances[::-1], 0), (instances, 1)):
@@ -180,7 +180,7 @@ def test_balance_depends_on_the_seed_alone(tables):
     ("labels", "redirects"),
     [([SHORT], ["Twenty short"]), ([UNCATEGORISED_LABEL], ["20", "Twenty short"])],
 )
-def test_name_objects_lists_every_right_object(labels, redirects, tables):
+def test_name_objects_lists_every_correct_object(labels, redirects, tables):
     tables.fill(
         sample=[(1, 10, 19, 21), (2, 11, 19, 20)],
         balanced=[(1, 5)],

@@ -9,8 +9,8 @@ from surface_consistency.errors import RunError
 
 
 @pytest.mark.parametrize("place", [0, (1 << 20) + 5, -1])
-def test_file_digest_sees_a_change_in_a_large_file(tmp_path, place, monkeypatch):
-    """Head, blocks between and tail count where a file is too large to be read whole."""
+def test_file_digest_detects_a_change_in_a_large_file(tmp_path, place, monkeypatch):
+    """Of a large file, the start, the end and blocks in between are read."""
     monkeypatch.setattr(_work_folder, "_WHOLE", 1 << 20)
     content = bytearray(np.random.default_rng(0).bytes(8 << 20))
     path = tmp_path / "enwiki-20260101-page.sql.gz"
@@ -24,8 +24,8 @@ def test_file_digest_sees_a_change_in_a_large_file(tmp_path, place, monkeypatch)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks are taken by flock")
-def test_file_system_without_locks_is_told_of(tmp_path, monkeypatch, caplog):
-    """A build goes on there; nothing else can be done."""
+def test_file_system_without_locks_gives_a_warning(tmp_path, monkeypatch, caplog):
+    """The build continues without a lock."""
 
     def no_locks(*_):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -38,7 +38,7 @@ def test_file_system_without_locks_is_told_of(tmp_path, monkeypatch, caplog):
     assert "has no locks" in caplog.text
 
 
-def test_locked_folder_names_its_owner(tmp_path):
+def test_error_for_a_locked_folder_names_the_process(tmp_path):
     with (
         _work_folder.locked_folder(tmp_path),
         pytest.raises(RunError, match=r"another build \(this process\) uses"),

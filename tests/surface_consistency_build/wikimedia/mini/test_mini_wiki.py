@@ -1,4 +1,4 @@
-"""Test the construction on a wiki with rows derived by hand; see README.md."""
+"""Test the construction on a wiki with manually derived rows; see README.md."""
 
 import csv
 import dataclasses
@@ -73,8 +73,8 @@ def removed(result, step):
     return {count.reason: count.removed for count in result.attrition if count.step == step}
 
 
-def test_build_agrees_with_the_rows_worked_out_by_hand(sql_build):
-    """All 33 categories and all 16 relations are among them."""
+def test_build_equals_the_manually_derived_rows(sql_build):
+    """They cover all 33 categories and all 16 relations."""
     built, expected = [shown(row) for row in sql_build.rows()], list(expected_rows())
 
     for got, wanted in zip(built, expected, strict=False):
@@ -87,7 +87,7 @@ def test_build_agrees_with_the_rows_worked_out_by_hand(sql_build):
     assert (sql_build.n_instances, sql_build.n_rows) == (143, 286)
 
 
-def test_attrition_agrees_with_the_counts_worked_out_by_hand(sql_build):
+def test_attrition_equals_the_manually_derived_counts(sql_build):
     got = [count.model_dump() for count in sql_build.attrition]
     numbers = ("rows_in", "rows_out", "removed")
     wanted = [
@@ -111,7 +111,7 @@ def test_older_category_schema_gives_the_same_bytes(sql_build, build):
 
 
 def test_text_route_gives_the_same_bytes(sql_build, build):
-    """Redirects and categories from the pages' text, with the `page` table for the articles."""
+    """Redirects and categories from the text of pages, with the `page` table for the articles."""
     result = build(route="xml")
 
     assert digest(result) == digest(sql_build)
@@ -119,7 +119,7 @@ def test_text_route_gives_the_same_bytes(sql_build, build):
         assert removed(result, step) == removed(sql_build, step)
 
 
-def test_uncategorised_route_keeps_redirects_in_no_category(sql_build, build):
+def test_uncategorised_route_keeps_redirects_without_categories(sql_build, build):
     """Without categories the redirects of Q40 and Q41 are kept, and all have one label."""
     config = load_wiki("enwiki").model_copy(
         update={"categories": {}, "templates": {}, "uncategorised": True}
@@ -150,7 +150,7 @@ def test_release_v0_1_0_has_no_religion_and_one_wording(sql_build, build):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_build_is_deterministic(sql_build, tmp_path, threads):
-    """Same dumps and seed, same bytes, whatever the folder, threads and memory."""
+    """The same dumps and seed give the same bytes in any folder, with any threads and memory."""
     other = tmp_path / "elsewhere"
     shutil.copytree(FOLDER, other, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     plan = find_dumps(other, "enwiki", route="sql")
