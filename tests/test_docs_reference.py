@@ -17,7 +17,7 @@ PACKAGE = ROOT / "surface_consistency"
 DIRECTIVE = re.compile(
     r"^::: ([\w.]+)\n(?:    options:\n      members:\n((?:        - \w+\n)+))?", re.M
 )
-SUFFIXES = (".md",)
+SUFFIXES = (".md", ".ipynb")
 NOT_SHOWN = {"surface_consistency.cli"}
 """Subpackages that are used from the command line."""
 
