@@ -88,6 +88,13 @@ def test_each_object_is_on_one_page_once():
     assert sorted(targets) == sorted(set(targets))
 
 
+def test_each_page_of_modules_begins_with_a_table_of_functions():
+    for page in sorted(PAGES.rglob("*.md")):
+        head, directive, _ = page.read_text("utf-8").partition("\n::: ")
+        table = re.search(r"^\| function( or class)? \| question \| returns \|$", head, re.M)
+        assert table or not directive, page.name
+
+
 def test_settings_pages_match_the_records():
     script = runpy.run_path(str(ROOT / "scripts" / "option_tables"))
     written = {page.stem: page.read_text("utf-8") for page in script["FOLDER"].glob("*.md")}
