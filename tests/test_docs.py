@@ -95,6 +95,22 @@ def test_examples_of_the_docs_return_the_numbers_in_their_comments():
     assert sum(n_checked) >= 20
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_blocks_of_the_first_page_run_and_print_the_documented_output(page):
+    text = (DOCS.parents[1] / page).read_text("utf-8")
+    names, printed = {"my_model": lambda question: "singer"}, []
+    for node in ast.parse("".join(FENCE.findall(text))).body:
+        if isinstance(node, ast.Expr):
+            value = eval(compile(ast.Expression(node.value), f"<{page}>", "eval"), names)
+            printed += repr(value).splitlines()
+        else:
+            exec(compile(ast.Module([node], []), f"<{page}>", "exec"), names)
+
+    documented = re.findall(r"^(?:# )?(The .+ clusters\)\.|\[consistency: .+\])$", text, re.M)
+    assert len(documented) == 3
+    assert printed[:3] == documented
+
+
 def test_incorrect_numbers_in_comments_are_detected():
     assert checked_lines("1 + 1  # 2\n(0.25, 3)  # 0.2, 3: rounded to even\n") == 2
     assert checked_lines("1 + 1  # two\nlen('abc')  # 3 letters\n") == 1

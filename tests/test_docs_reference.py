@@ -17,7 +17,7 @@ PACKAGE = ROOT / "surface_consistency"
 DIRECTIVE = re.compile(
     r"^::: ([\w.]+)\n(?:    options:\n      members:\n((?:        - \w+\n)+))?", re.M
 )
-SUFFIXES = (".md",)
+SUFFIXES = (".md", ".ipynb")
 NOT_SHOWN = {"surface_consistency.cli"}
 """Subpackages that are used from the command line."""
 
@@ -86,6 +86,13 @@ def test_each_object_is_documented_once():
     targets = [target for _, target, _ in directives()]
 
     assert sorted(targets) == sorted(set(targets))
+
+
+def test_each_page_of_modules_begins_with_a_table_of_functions():
+    for page in sorted(PAGES.rglob("*.md")):
+        head, directive, _ = page.read_text("utf-8").partition("\n::: ")
+        table = re.search(r"^\| function( or class)? \| question \| returns \|$", head, re.M)
+        assert table or not directive, page.name
 
 
 def test_settings_pages_equal_those_of_the_records():

@@ -3,7 +3,9 @@
 import ast
 import contextlib
 import io
+import json
 import re
+import runpy
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +14,8 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat")
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "notebooks"
 NAMES = ("own_answers", "redirectqa", "two_models")
 SKIP = "skip-execution"
 
@@ -67,6 +70,26 @@ def test_every_cell_is_executed_without_error_and_opens_in_colab(name):
     assert sum("text/html" in one.get("data", {}) for one in shown) >= 2
     # The output does not contain paths of the machine on which a notebook was executed.
     assert not re.search(r"/(tmp|home|work|root|usr)/", str(shown))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_of_a_notebook_shows_every_cell_and_output(name):
+    pytest.importorskip("mkdocs")
+    hook = runpy.run_path(str(ROOT / "scripts" / "notebook_pages.py"))
+    raw = json.loads((FOLDER / f"{name}.ipynb").read_text("utf-8"))
+
+    page, figures = hook["markdown"](raw), dict(hook["figures"](raw))
+
+    assert re.findall(r"!\[[^]]+\]\((.+?)\)", page) == list(figures)
+    assert all(image.startswith(b"\x89PNG") for image in figures.values())
+    assert "<style" not in page
+    outputs = [one for cell in code_cells(name) for one in cell.outputs]
+    assert page.count("<table>") == sum("text/html" in one.get("data", {}) for one in outputs)
+    for cell in read(name).cells:
+        assert cell.source in page
+        for output in cell.get("outputs", ()):
+            cells = re.findall(r"<t[dh]>.*?</t[dh]>", output.get("data", {}).get("text/html", ""))
+            assert all(text in page for text in (*cells, output.get("text", "").strip()))
 
 
 @pytest.mark.parametrize(
