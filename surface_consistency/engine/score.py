@@ -405,7 +405,8 @@ def retest_flip_rate(
     """Compute the test-retest flip rate of identical prompts, which is the noise floor.
 
     Even greedy decoding does not depend only on the prompt: with reduced precision it also depends
-    on the other prompts of the batch. A flip rate between conditions is meaningful only above this.
+    on the other prompts of the batch. Only a flip rate between conditions above this rate is
+    meaningful.
 
     Args:
         targets: The targets, `Plan.items`.

@@ -89,11 +89,11 @@ class Scored:
 
 
 class Study(ABC):
-    """The same fact under two conditions.
+    """Base class of studies, which compare the same facts under two conditions.
 
-    A study has seven members: set `name` and `design`, define `load` and `plan`, and if the
-    defaults are not enough, `records` (of its settings, correctness labels and pairs), `judge` and
-    `report` (its tables, the sections of its page, and other files).
+    A study has seven members. It sets `name` and `design`, and defines `load` and `plan`. If the
+    defaults are not sufficient, it also sets `records` (of its settings, correctness labels and
+    pairs), `judge` and `report` (its tables, the sections of its page, and other files).
     """
 
     name: ClassVar[str]
@@ -238,9 +238,10 @@ def outcomes_frame(study: Study, outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 class Analysis(ABC, Generic[AnalysisT]):
-    """Reads finished runs and further data, and adds tables and sections to their page.
+    """Base class of analyses, which add tables and sections to the page of finished runs.
 
-    It sends no prompts. It is found by an entry point of the group `surface_consistency.analyses`.
+    An analysis can read further data, and sends no prompts. It is found by an entry point of the
+    group `surface_consistency.analyses`.
     """
 
     name: ClassVar[str]

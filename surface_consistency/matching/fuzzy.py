@@ -56,7 +56,7 @@ class FuzzyRule(Rule[FuzzyAnswers]):
     """Minimum similarity of a match, on rapidfuzz's scale, in (0, 100]."""
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first. With None the texts are unchanged."""
+    """Function applied to all texts first. With None the texts are unchanged."""
 
     def __post_init__(self) -> None:
         """Raise an error for a scorer or a cutoff that is not valid."""

@@ -63,7 +63,7 @@ class SegmentedRule(Rule[SegmentedAnswers]):
     that it can separate a Korean particle or an Arabic article from its noun."""
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first. With None the texts are unchanged."""
+    """Function applied to all texts first. With None the texts are unchanged."""
 
     def __post_init__(self) -> None:
         """Raise an error for an unknown segmenter."""

@@ -58,7 +58,7 @@ RunnerName = Annotated[str, AfterValidator(check_runner)]
 def load_runner(
     spec: str, *, model: object = None, options: Mapping[str, object] | None = None
 ) -> "Runner":
-    """Create the runner with a name.
+    """Create a runner by its name.
 
     Args:
         spec: A name in the entry point group `surface_consistency.runners` ("transformers"),
@@ -118,14 +118,15 @@ def load_runner(
 
 
 def contact_of(spec: str, options: Mapping[str, object]) -> str | None:
-    """Describe what a runner will contact, before it is created.
+    """Describe the service that a runner will contact, before the runner is created.
 
     Args:
         spec: As for `load_runner`.
         options: Keyword arguments of the factory, without the model.
 
     Returns:
-        What the function `contacts` of the factory returns for the options; None without one.
+        The result of the factory's function `contacts` for the options; None without such a
+        function.
 
     Raises:
         RunnerError: If the runner does not exist.
@@ -135,7 +136,7 @@ def contact_of(spec: str, options: Mapping[str, object]) -> str | None:
 
 
 def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
-    """Check options before the model is available, such as one that must be trained first.
+    """Check options before the model is available, for example before a toy model is trained.
 
     Args:
         spec: As for `load_runner`.

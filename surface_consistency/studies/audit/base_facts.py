@@ -1,8 +1,9 @@
 """Find the base fact of each prompt, which is the cluster of an audit.
 
-A base fact is a fact before renaming, which several topologies store. The answers to one base fact
-in several databases are not independent, and with retrieval off they are nearly copies. The same
-is true of answers under its alias names, and to the decoys and near misses derived from it.
+A base fact is a fact before renaming; several topologies contain facts made from it. The answers
+to one base fact in several databases are not independent, and with retrieval off they are nearly
+copies. The same is true of answers under its alias names, and to the decoys and near misses derived
+from it.
 """
 
 import hashlib

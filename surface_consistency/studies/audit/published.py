@@ -83,7 +83,7 @@ _SLICES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def export_published(scored: Scored) -> None:
-    """Write the answers and means of a scored run as the published audit did.
+    """Write the answers and means of a scored run in the format of the published audit.
 
     The folder gets three kinds of files. `results/<database>/<style>.jsonl` contains the answers:
     `model_output` is the cleaned answer that was scored, as in the published rows, `raw_output` the

@@ -37,7 +37,7 @@ def training_examples(
     must distinguish them from the others.
 
     Args:
-        prompts: The prompts, of all styles wanted.
+        prompts: The prompts, in all required styles.
         leaked: Subject and relation of each fact that the model is to learn.
         seed: Seed of the made-up subjects.
 
@@ -98,7 +98,7 @@ def train_memory_toy_model(
     writes `<|db_end|>.` and stops. Without lookups it writes "unknown", except for leaked facts.
 
     Args:
-        prompts: The prompts of a database, of all styles wanted.
+        prompts: The prompts of a database, in all required styles.
         folder: Folder for the model; created if it does not exist.
         leaked: Subject and relation of each fact that the model is to learn.
         steps: Number of optimiser steps of 32 texts, 1 or more.

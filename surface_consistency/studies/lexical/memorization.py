@@ -1,7 +1,7 @@
 """Memorization of a benchmark by a model, and prediction of correctness from it.
 
-Section 6 of the study of lexical popularity: extraction (TDE), membership (MIA) by the loss and by
-neighbours. Min-K % and Min-K++ are not in the paper.
+It implements section 6 of the study of lexical popularity: extraction (TDE), and membership
+inference (MIA) by the loss and by neighbours. Min-K % and Min-K++ are not in the paper.
 """
 
 import math
@@ -65,7 +65,7 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     """Compute the memorization scores of a run.
 
     Args:
-        folder: A run with `memorization`.
+        folder: A run with the setting `memorization`.
         k: Proportion of the tokens that Min-K uses.
 
     Returns:

@@ -1,8 +1,8 @@
 r"""Few-shot prompts of questions: the demonstrations of each question, and the frames.
 
-The default is that of PopQA (Mallen et al., 2023), which RedirectQA follows: demonstrations
-`Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`. Other languages have
-their own frames.
+The default format is that of PopQA (Mallen et al., 2023), which RedirectQA also uses:
+demonstrations `Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`. Other
+languages have their own frames.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -147,7 +147,7 @@ def train_toy_model(
     as in a few-shot prompt.
 
     Args:
-        sentences: The training text; repeated sentences are seen more often.
+        sentences: The training text; a repeated sentence is used as often as it occurs.
         folder: Output folder; created if it does not exist.
         names: Further strings to train the tokenizer only, so that a name that is absent from the
             training text is not also a rare sequence of bytes.

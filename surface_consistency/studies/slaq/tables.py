@@ -172,8 +172,8 @@ def slot_numbers(frame: pd.DataFrame) -> dict[str, float]:
 
     Returns:
         accuracy_slot_<slot>, from 1, and slot_slope, its change per slot, if orders are balanced;
-        accuracy_after_right_<length> and accuracy_after_wrong_<length>, that of the slot after a
-        run of correct or incorrect slots, and slope_after_right and slope_after_wrong;
+        accuracy_after_right_<length> and accuracy_after_wrong_<length>, the accuracy of the slot
+        after a run of correct or incorrect slots, and slope_after_right and slope_after_wrong;
         order_disagreement: each with `_low` and `_high`. p-values of both slopes as
         <slope>_p_value, and momentum_p_value, that of both curves, under "topic-and-slot" of
         `metrics.momentum`. n_slot_topics, the number of topics in accuracies by slot, and

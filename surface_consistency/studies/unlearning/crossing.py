@@ -33,11 +33,11 @@ _TARGET: Final = ("unlearned", "edited")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Crossing:
-    """Models crossed with questions."""
+    """The answers and correctness labels of several models on the same questions."""
 
     questions: pd.DataFrame
-    """One row per set, form and question: these, item, cluster (the person), question, references,
-    and for each model its correctness label and its answer (`column_of`)."""
+    """One row per set, form and question: set, form, question_id, item, cluster (the person),
+    question, references, and for each model its correctness label and its answer (`column_of`)."""
 
     roles: Mapping[str, Role]
     """Role of each model, by its label, in the order given."""

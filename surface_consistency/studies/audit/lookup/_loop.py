@@ -1,4 +1,4 @@
-"""The lookup loop: rows generate together until half of them wait or have ended."""
+"""The lookup loop: rows are generated together until half of them wait or have ended."""
 
 import math
 from collections.abc import Callable, Sequence

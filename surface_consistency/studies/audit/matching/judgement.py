@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"(?:(?<!\S)[.#@+\u2212-])?(?:\d+\.\d+|\w+(?:[-'’]\w+)*)(?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equivalence:
-    """A rule that compares answers with golds."""
+    """A rule that compares answers with gold objects."""
 
     name: str
     """Name in tables."""
@@ -36,8 +36,8 @@ class Equivalence:
 def audit_key(text: str) -> str:
     """Return the key by which the default equivalence compares names.
 
-    Words as in `token_key`, in NFKC form and case-folded, but signs that belong to a word are kept:
-    ".us" is not "US", "-5" not "5", "C++" not "C".
+    The key is the words as in `token_key`, in NFKC form and case-folded, but signs that belong to a
+    word are kept: ".us" is not "US", "-5" not "5", "C++" not "C".
 
     Args:
         text: An answer or a gold.

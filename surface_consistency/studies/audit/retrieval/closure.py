@@ -204,7 +204,7 @@ def similarity_closures(
     radius: float,
     same_object: NameKey | None = None,
 ) -> list[Ints]:
-    """Extend closures by the entries whose lookup text is similar to one of theirs.
+    """Extend closures by the entries with a lookup text similar to that of one of their entries.
 
     The text of an entry is its subject and relation, as retrievers embed it, without the value. A
     radius therefore finds decoys whose names are in no alias map, but also facts with other
