@@ -59,8 +59,8 @@ class SegmentedRule(Rule[SegmentedAnswers]):
     Japanese, Thai, Lao, Khmer and Burmese (extra `lexical`); "script" needs no library and ends a
     word where the script changes, so an answer must be a whole run of Han, Hiragana, Katakana or
     other letters. A function returns the words of a text, such as `jieba.lcut`, for texts of one
-    language; it is called with the words between two spaces of every text, whatever the script, so
-    that it can separate a Korean particle or an Arabic article from its noun."""
+    language; it is called with the words between two spaces of every text, in any script, so that
+    it can separate a Korean particle or an Arabic article from its noun."""
 
     normalize: Normalizer | None = normalize
     """Function applied to all texts first. With None the texts are unchanged."""

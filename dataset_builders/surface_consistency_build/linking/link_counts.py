@@ -107,7 +107,7 @@ class LinkTask(NameTask):
         write_json(folder / "inputs" / "link.json", described, indent=None)
 
     def counter(self) -> ShardCounter:
-        """Make a counter at zero; tables that are slow to build are built once."""
+        """Make a counter with zero counts; tables that are slow to build are built once."""
         return _Links(self, self.name_counter())
 
     def mentions(self, counts: Counts, totals: State) -> MentionCounts:
@@ -134,7 +134,7 @@ def _rows_of(table: SurfaceTable) -> dict[tuple[str, str], list[int]]:
 
 
 def _no_counts(table: SurfaceTable) -> dict[str, npt.NDArray[np.int64]]:
-    """Make counts at zero."""
+    """Make zero counts."""
     sizes = {
         name: table.n_entities if name.startswith("entity") else len(table) for name in _COUNTED
     }

@@ -251,7 +251,7 @@ def _about(read: RunResults, frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     """Describe the questions of runs: their set, if the study has sets, and their form."""
     targets, pairs = RunFolder.open(folder).read_plan()
     targets = targets.set_index("target_id").reindex(frame["item"])
-    # The reference form of the pairs is the plain one, whatever its name and position.
+    # The reference form of the pairs is the plain one, regardless of its name and position.
     is_plain = frame["item"].isin(pairs["first_target"])
     forms = frame["condition"].map(lambda labels: labels[0] if len(labels) else PLAIN)
     has_sets = read.study.name == "unlearning"

@@ -202,7 +202,7 @@ class LookupRunner(TransformersRunner):
 
 
 def _content(prompt: Prompt) -> str:
-    """Return the content of a prompt, whatever its state."""
+    """Return the content of a prompt, without its state."""
     return prompt.text if prompt.text is not None else repr(prompt.messages)
 
 

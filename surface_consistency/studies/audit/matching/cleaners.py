@@ -93,9 +93,9 @@ def published_clean(text: str) -> str:
 def published_answer(text: str, *, prompt_text: str = "", lookups: Sequence[Lookup] = ()) -> str:
     """Return the answer by the rule of the published audit (arXiv 2607.00605).
 
-    If the store answered a lookup, the answer is its first value, whatever the model wrote around
-    it. Without a store, it is the first value that the model made up if the prompt is a question or
-    has a blank ("____"), else its text without lookups.
+    If the store answered a lookup, the answer is its first value, regardless of the text around it.
+    Without a store, it is the first value that the model made up if the prompt is a question or has
+    a blank ("____"), else its text without lookups.
 
     Args:
         text: The continuation that a runner returns.
