@@ -680,8 +680,8 @@ def within(folder: Path, name: str) -> Path:
         The path; the file may be missing.
 
     Raises:
-        DataError: If the path leads out of the folder, by a symbolic link or by "..", or is a named
-            pipe, a socket or a device, which may never end.
+        DataError: If the path leads out of the folder, by a symbolic link or by ".."; or if it is a
+            named pipe, a socket or a device, whose content may be endless.
     """
     path = folder / name
     try:

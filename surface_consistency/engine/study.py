@@ -163,6 +163,9 @@ class Study(ABC):
 
         Returns:
             The scorer.
+
+        Raises:
+            TypeError: If `scoring` is not a `RuleScoring`; such a study must define this method.
         """
         if not isinstance(scoring, RuleScoring):
             raise TypeError(
@@ -370,7 +373,7 @@ def make_plan(
         The plan.
 
     Raises:
-        DataError: If no prompt is left, a column of the pairs is neither a field of the outcome
+        DataError: If no prompt is left; if a column of the pairs is neither a field of the outcome
             record nor a target, or its field does not allow a value of it.
         ColumnNotFoundError: If neither the pairs nor the labels have a field of the outcome record.
         PluginError: If the groupings are invalid.
@@ -464,9 +467,9 @@ def find_study(name: str) -> Study:
         The study.
 
     Raises:
-        PluginError: If there is no study of that name, two packages have it, it cannot be imported,
-            lacks a member, has another name than its entry point, an invalid settings record, or
-            invalid groupings; names the distribution.
+        PluginError: If there is no study of that name, or two packages have one; if it cannot be
+            imported, lacks a member, or has another name than its entry point; or if a settings
+            record or a grouping is invalid. The message names the distribution.
     """
     if name == VERDICTS:
         raise PluginError(

@@ -31,9 +31,9 @@ class FuzzyRule(Rule[FuzzyAnswers]):
 
     Notes:
         An answer longer than the prediction is always compared by `ratio`: a match with a part of
-        the *answer* is not evidence ("a" is not "Washington, D.C."). In short names one letter
-        weighs too much to be tolerated ("Pariz" for "Paris" is 0.86), while long names that differ
-        in one digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
+        the *answer* is not evidence ("a" is not "Washington, D.C."). In short names one different
+        letter can prevent a match ("Pariz" for "Paris" is 0.86), but long names that differ in one
+        digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
         incorrect.
 
     References:

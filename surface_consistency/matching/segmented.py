@@ -37,10 +37,11 @@ class SegmentedRule(Rule[SegmentedAnswers]):
     Notes:
         If every script has spaces, this is `BoundaryRule`, except for answers without letter or
         number: "서울" is not found in "서울은", unless a function separates the particle.
-        Segmenters make errors: a name that the dictionary lacks is cut into short words, so that a
-        part of it is accepted, or joined to its neighbour, so that it is rejected. "script" is
-        strict: it rejects "東京" in "東京都", fits Japanese, where particles are Hiragana, and
-        accepts almost nothing in a Chinese or Thai sentence. An empty prediction is incorrect.
+        Segmenters make errors. If a name is not in the dictionary, it may be cut into short words,
+        so that a part of it is accepted, or joined to its neighbour, so that it is rejected.
+        "script" is strict: it rejects "東京" in "東京都". It fits Japanese, in which particles are
+        Hiragana, and accepts almost nothing in a Chinese or Thai sentence. An empty prediction is
+        incorrect.
 
     References:
         Unicode Standard Annex 29, "Unicode Text Segmentation"; ICU, "Boundary Analysis".

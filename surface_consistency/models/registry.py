@@ -61,10 +61,11 @@ def load_runner(
     """Create a runner by its name.
 
     Args:
-        spec: A name in the entry point group `surface_consistency.runners` ("transformers"),
-            "package:name" for the entry point `name` of an installed package, or "module:attribute"
-            for an importable object, if the name is given by the user and not by a file (see
-            `plugins.importable`): a class or function that returns a runner, or a runner.
+        spec: A name in the entry point group `surface_consistency.runners` ("transformers"), or
+            "package:name" for the entry point `name` of an installed package. A name from the user,
+            but not one from a file, may also be "module:attribute" of an importable object (see
+            `plugins.importable`). The object is a class or function that returns a runner, or a
+            runner.
         model: First argument of the factory: a hub id, a folder, a file; None to omit it.
         options: Further keyword arguments of the factory.
 

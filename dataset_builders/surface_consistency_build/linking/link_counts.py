@@ -249,8 +249,8 @@ def count_link_rows(
     """Count the mentions in the rows of a linker, one row per mention.
 
     As in RedirectQA (section 4.1), the frequency of an entity is the number of its mentions by any
-    name, and the frequency of a name is the number of mentions of this entity whose span is exactly
-    the name. DuckDB reads the rows, so a file may be larger than memory.
+    name. The frequency of a name is the number of mentions of the entity whose span is exactly the
+    name. DuckDB reads the rows, so a file may be larger than memory.
 
     Args:
         source: File or pattern of files (.parquet, .jsonl, .csv, .tsv; text files also as .gz) with

@@ -275,8 +275,8 @@ def same_sentences(
         report: The runs.
         tables: The tables.
         row: A row with model and panel.
-        rate: "same_answer" for answers with the same words, or "same_by_rule" for answers that are
-            the same by a rule, if the two conditions differ in the form of answers.
+        rate: "same_answer" for answers with the same words; "same_by_rule" for answers that are the
+            same by a rule, for conditions that differ in the form of answers.
 
     Returns:
         One sentence; none without an interval.

@@ -29,11 +29,11 @@ def training_examples(
 ) -> list[TrainingExample]:
     """Write the training text of a toy model.
 
-    Each prompt has two lookups whose value is read but not learned, one lookup without result, one
-    plain answer "unknown", and two lookups under a made-up subject, so that the model copies the
-    subject from its prompt instead of recalling one from training. For a leaked fact the model
-    learns the value in the lookup, after a lookup without result, and in plain text. Examples of
-    leaked facts are repeated until they are a tenth of all, because few facts leak and the model
+    Each prompt has two lookups whose value is read but not learned, one lookup without result, and
+    one plain answer "unknown". It also has two lookups under a made-up subject, so that the model
+    copies the subject from its prompt instead of recalling one from training. For a leaked fact the
+    model learns the value in the lookup, after a lookup without result, and in plain text. Examples
+    of leaked facts are repeated until they are a tenth of all, because few facts leak and the model
     must distinguish them from the others.
 
     Args:

@@ -142,8 +142,8 @@ def build_prompts(
 ) -> Iterator[Prompt]:
     """Build one prompt per question; its id is that of the question.
 
-    All questions of a fact under one template get the same demonstrations, so the members of a
-    pair differ only in the surface form, unless each question has its own demonstrations.
+    Unless each question has its own demonstrations, all questions of a fact under one template have
+    the same ones, so the members of a pair differ only in the surface form.
 
     Args:
         rows: The questions, columns of `QUESTION_COLUMNS`.

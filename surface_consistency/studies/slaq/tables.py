@@ -75,11 +75,12 @@ def grouped_scores(
 
     Returns:
         One row per group, models in order of appearance: model, condition ("long" or "free"), the
-        columns, counts, `<score>`, `<score>_low` and `<score>_high` for first_accuracy (F_S),
-        second_accuracy (F_L), accuracy_difference, consistency and flip_rate, which are over pairs,
-        and for alignment and signed_alignment, which are means over the n_topics topics, clustered
-        by topic; the test of the accuracy difference, by the t statistic of its interval; and the
-        design effect. Alignment equals the consistency if no pair of a topic has a missing score.
+        columns, counts, and each score with `<score>_low` and `<score>_high`. The scores
+        first_accuracy (F_S), second_accuracy (F_L), accuracy_difference, consistency and flip_rate
+        are over pairs; alignment and signed_alignment are means over the n_topics topics, clustered
+        by topic. Also the test of the accuracy difference, by the t statistic of its interval, and
+        the design effect. Alignment equals the consistency if no pair of a topic has a missing
+        score.
 
     Raises:
         ColumnNotFoundError: If a column is missing.

@@ -152,10 +152,10 @@ def kept_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.Da
         intervals: Method and level of the intervals and tests.
 
     Returns:
-        One row per model, set and form: columns of `unlearning_by`. Survival is the accuracy of the
-        model, floor that of the model in the column `against`, change (in place of excess) their
-        difference, and measure the usual name of the accuracy on edits: efficacy, generality,
-        portability or locality. Empty if no other set is scored.
+        One row per model, set and form: columns of `unlearning_by`. In these, survival is the
+        accuracy of the model, floor is that of the model in the column `against`, and change (in
+        place of excess) is their difference. The column measure is the usual name of the accuracy
+        on edits: efficacy, generality, portability or locality. Empty if no other set is scored.
     """
     options: dict[str, Any] = {**_CLUSTERED, "margin": margin, "intervals": intervals}
     other = crossing.first("original") or crossing.first("reference")

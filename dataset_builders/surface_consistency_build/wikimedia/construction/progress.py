@@ -128,7 +128,7 @@ class StepCount(Record):
     """One line of the attrition table: rows that a step excluded for one reason.
 
     A step that excluded no rows has one line without a reason. The lines of a step and unit have
-    the same `rows_in` and `rows_out`, and their `removed` sum to the difference, except if the unit
+    the same `rows_in` and `rows_out`. Their `removed` sum to the difference, unless the unit
     changes ("rows of views to titles").
     """
 

@@ -94,8 +94,8 @@ def published_answer(text: str, *, prompt_text: str = "", lookups: Sequence[Look
     """Return the answer by the rule of the published audit (arXiv 2607.00605).
 
     If the store answered a lookup, the answer is its first value, regardless of the text around it.
-    Without a store, it is the first value that the model made up if the prompt is a question or has
-    a blank ("____"), else its text without lookups.
+    Without a store, if the prompt is a question or has a blank ("____"), it is the first value that
+    the model generated in a lookup, else its text without lookups.
 
     Args:
         text: The continuation that a runner returns.

@@ -147,10 +147,10 @@ def judge_answer(
 
     Returns:
         The scores. Under "audit" an answer that equals the gold is never unknown ("NA" for
-        Namibia), an answer contains a gold only as whole words, and precision, recall and F1 are
+        Namibia), and an answer contains a gold only as whole words. Precision, recall and F1 are
         those of the gold or alias with the highest F1. Under "published" an answer that is part of
-        the gold also counts as containing it, and the three are those of the gold only; for a
-        correct answer all are 1.
+        the gold also counts as containing it. Precision, recall and F1 are those of the gold only;
+        for a correct answer all are 1.
 
     Raises:
         TypeError: If `text` is not a string.

@@ -133,9 +133,9 @@ def ablate(
         The readouts of the unmodified model, with each component ablated, and with all ablated.
 
     Raises:
-        ValueError: If the answer is empty or at the start of the text, the text is padded, a token
-            is unknown, the replacement is from a model of another shape or from the other side of
-            the output projection, or an option has an unknown value.
+        ValueError: If the answer is empty or at the start of the text, the text is padded, or a
+            token is unknown; if the replacement is from a model of another shape or from the other
+            side of the output projection; or if an option has an unknown value.
         TypeError: If the ids are not those of one text.
         RunnerError: If the text does not fit the model's context.
         RunnerError: If the model returns values that are not finite, or a single row does not fit.
