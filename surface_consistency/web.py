@@ -160,7 +160,7 @@ class WebClient:
     """Key that is sent as a bearer token; removed from messages and replies, see `Redactor`."""
 
     key_env: str | None = None
-    """Environment variable that the key was read from; None for none."""
+    """Environment variable that the key was read from; None without one."""
 
     as_form: bool = False
     """Whether bodies are sent as forms instead of JSON."""
@@ -286,7 +286,7 @@ def contact(name: str, url: str, key_env: str | None = None) -> str:
     Args:
         name: Name of the service.
         url: Its address; "" if it is not known.
-        key_env: Environment variable with the key; None for none.
+        key_env: Environment variable with the key; None without one.
 
     Returns:
         The line.

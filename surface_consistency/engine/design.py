@@ -72,8 +72,8 @@ class Design(Record):
     per kind, and answers are drawn for labelling per kind. The condition by default."""
 
     paper_prompts: str = ""
-    """Where the prompts of the study's paper are printed, for the error if `prompts` requests a
-    preset of them and the study has none; "" if no paper prints any."""
+    """Source of the prompts of the study's paper, as part of the error message if `prompts`
+    requests a preset and the study has none; "" if the paper's wording is not known."""
 
     facet: str | None = None
     """Column of the outcomes whose values are never pooled, such as the template."""

@@ -84,7 +84,7 @@ class Scored:
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The items with the scored part of each answer as text, as annotators and LLMs see it."""
+        """The items with the scored part of each answer as shown to annotators and LLMs."""
         return judges.shown_answers(self.items, self.verdicts["prediction"])
 
 

@@ -100,7 +100,7 @@ class Rule(ABC, Generic[PreparedT]):
 
     @abstractmethod
     def judge(self, prediction: str, key: str, prepared: PreparedT) -> tuple[int, float]:
-        """Return the position of the answer that matches, -1 for none, and the score in [0, 1].
+        """Return the position of the matching answer (-1 without one) and the score in [0, 1].
 
         Args:
             prediction: The prediction as given.

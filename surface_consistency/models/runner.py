@@ -43,7 +43,7 @@ class Runner(ABC):
     """Whether answers are stored and not computed, so that repeated prompts show no variation."""
 
     max_refusals: int = 20
-    """Number of prompts with the same error that end a run of which no prompt was answered."""
+    """Number of prompts with the same error after which a run without answers is stopped."""
 
     @abstractmethod
     def fingerprint(self) -> dict[str, JsonValue]:

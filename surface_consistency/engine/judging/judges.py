@@ -184,9 +184,9 @@ class LLMJudge:
 
     All targets of one answer are one request. If a reply has an invalid form, the request is
     repeated once; after that its targets have no score. An empty answer is incorrect without a
-    request; a missing answer has no score. Requests and replies are stored in a run log, so an
-    interrupted judge resumes and sends no request twice. The targets need the column question. A
-    study with answers of another kind overrides `request` and `read`.
+    request; a missing answer has no score. Requests and replies are stored in a run log, so
+    interrupted scoring resumes and no request is sent twice. The targets need the column question.
+    A study with answers of another kind overrides `request` and `read`.
 
     Args:
         runner: The model backend: any runner that accepts conversations.

@@ -265,7 +265,7 @@ def _warn_equal(contents: Mapping[str, str]) -> None:
 def _facts(
     conditions: Sequence[AuditCondition], databases: Mapping[str, AuditDatabase]
 ) -> Iterator[tuple[AuditCondition, AuditPrompt, dict[Any, Any]]]:
-    """Iterate over the facts of all conditions, each with the entries that its deletion leaves."""
+    """Iterate over the facts of all conditions, each with the remaining entries."""
     left = {
         name: dict(zip(database.closures, database.left.to_dict("records"), strict=True))
         for name, database in databases.items()
@@ -373,7 +373,7 @@ def _database_rows(
 
 
 def _closure_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
-    """Count the entries that the deletions of each database leave."""
+    """Count the remaining entries of each database after the deletions."""
     for name, database in databases.items():
         counts = dict(database.counts)
         # In the order of the file's columns.

@@ -127,7 +127,7 @@ class AuditDatabase:
     """The entries that the deletion of each fact removes, by `fact_key`."""
 
     left: pd.DataFrame
-    """The entries that the deletions leave, in the same order, as of `verify_closures`."""
+    """The entries that remain after each deletion, in the same order, as of `verify_closures`."""
 
     counts: Mapping[str, Any]
     """Counts of these entries over all facts, as of `closure_counts`."""
@@ -169,14 +169,14 @@ def build_database(
         make_retriever: Makes the retriever.
 
     Returns:
-        Store, deletions and the entries that these leave.
+        Store, deletions and remaining entries.
 
     Raises:
         ValueError: If a radius is set for a retriever without encoder.
         RunnerError: If the retriever was built over another database.
 
     Warns:
-        DataWarning: If a deletion leaves its fact.
+        DataWarning: If a fact remains after its deletion.
     """
     by_key = {fact_key(prompt): prompt for prompt in prompts}
     facts = list(by_key.values())

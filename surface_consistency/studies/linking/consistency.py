@@ -1,6 +1,6 @@
 """Analyse whether a model that links two names also answers consistently under both names.
 
-The paper compares categories by eye; this analysis joins the two studies pair by pair.
+The paper compares categories by inspection; this analysis joins the two studies pair by pair.
 """
 
 import math

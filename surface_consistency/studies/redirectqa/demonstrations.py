@@ -263,7 +263,7 @@ def _round_robin(
 def _pick(
     items: list[Question], taken: set[str], random: Random, subject_id: str | None
 ) -> Question | None:
-    """Draw one unused question about another subject; None if there is not one."""
+    """Draw one unused question about another subject; None without such a question."""
 
     def is_free(item: Question) -> bool:
         return item.id not in taken and (subject_id is None or item.subject_id != subject_id)

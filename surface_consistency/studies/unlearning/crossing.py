@@ -112,8 +112,9 @@ def cross_models(
         The models and questions.
 
     Raises:
-        ValueError: If there are fewer than two models, there is not one role per model, no model is
-            unlearned or edited, or all have the same role; if logs and runs are mixed.
+        ValueError: If there are fewer than two models, the number of roles differs from that of
+            models, no model is unlearned or edited, or all have the same role; if logs and runs are
+            mixed.
         DataError: As `read_logs` and `read_runs`; if no answer about the facts to forget can be
             scored.
     """

@@ -60,7 +60,7 @@ class _Scorer:
 
     Args:
         rows: The rows.
-        device: Where the model's logits are.
+        device: Device of the model's logits.
         settings: Penalty, biases and the limit of lookups.
         tokens: The lookup tokens.
     """

@@ -212,7 +212,7 @@ def similarity_closures(
 
     Args:
         triplets: The database.
-        closures: Closures in it, as of `alias_closures`; an empty one stays empty.
+        closures: Closures in it, as of `alias_closures`; an empty one remains empty.
         embed: Encoder of the retriever that is audited. Called with the distinct texts of the
             closures, then with those of the database, block by block.
         radius: Maximum cosine distance (1 - similarity) from an entry of the closure, in [0, 2].
