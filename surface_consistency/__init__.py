@@ -14,7 +14,7 @@ _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    """Load a name of the package; an unknown one is found in its subpackages, or named nearly."""
+    """Load a public name on first use; the error for an unknown name suggests a similar one."""
     try:
         return _load(name)
     except AttributeError:

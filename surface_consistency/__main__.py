@@ -1,4 +1,4 @@
-"""`python -m surface_consistency`: the command line of this Python, wherever its scripts lie."""
+"""Command line as `python -m surface_consistency`, which needs no script on the PATH."""
 
 from surface_consistency.cli.main import main
 

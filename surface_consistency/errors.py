@@ -6,7 +6,7 @@ SurfaceConsistencyError
 │   ├── ColumnNotFoundError    a column is not in the source
 │   ├── RecordError            a line or row violates the schema of its record
 │   └── SourceNotFoundError    a file, folder or hub repository cannot be reached
-├── MissingDependencyError     an optional library is not installed, or in another version
+├── MissingDependencyError     an optional library is missing, or its version is not supported
 ├── PluginError                a study, analysis, runner or rule cannot be found or loaded
 ├── RunError                   a run folder is locked, damaged or of other settings
 └── RunnerError                a model or a store of facts could not be loaded or queried
@@ -60,14 +60,14 @@ class SourceNotFoundError(DataError, FileNotFoundError):
 
 
 class MissingDependencyError(SurfaceConsistencyError, ImportError):
-    """An optional library is not installed, or not in a version that works.
+    """An optional library is not installed, or its version is not supported.
 
     Args:
         feature: The feature that was requested.
         library: The library that it needs.
         extra: The extra of this package that installs the library.
-        installed: The version that is installed; None if none is.
-        allowed: The versions that work, such as ">=0.4.9,<0.5", for an installed library.
+        installed: The installed version; None if the library is not installed.
+        allowed: The supported versions, such as ">=0.4.9,<0.5", for an installed library.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class MissingDependencyError(SurfaceConsistencyError, ImportError):
     def __reduce__(
         self,
     ) -> tuple[type["MissingDependencyError"], tuple[str, str, str, str | None, str]]:
-        """Return the parts from which another process builds the error again."""
+        """Return the class and arguments, from which `pickle` re-creates the error."""
         return type(self), self._given
 
 

@@ -1,9 +1,9 @@
 """Find studies, analyses, runners and matching rules of all installed packages by name.
 
 Packages register them as entry points. The studies of this package are registered in the same way;
-its runners and rules are built in. Other objects are imported by "module:attribute" only if a
-person names them, on the command line or within `importable`. A name in a file, such as the
-manifest of a run from another person, imports registered objects only.
+its runners and rules are built in. Other objects are imported by "module:attribute" only if the
+user names them, on the command line or within `importable`. Names in files, such as the manifest of
+a downloaded run, import registered objects only.
 """
 
 import re
@@ -40,11 +40,11 @@ _NAMED: Final[ContextVar[frozenset[str]]] = ContextVar("importable", default=fro
 
 @contextmanager
 def importable(*words: str) -> Iterator[None]:
-    """Allow the import of "module:attribute" names that a person gave; files cannot do this.
+    """Allow the import of "module:attribute" names that the user passed, not of those in files.
 
     Args:
-        words: The names; of a word of a command line, such as "--runner=module:attribute", the name
-            in it is used, and a word without a name is ignored.
+        words: Names, or words of a command line: the name is read from a word such as
+            "--runner=module:attribute", and words without a name are ignored.
 
     Yields:
         None; afterwards they cannot be imported.
@@ -139,11 +139,11 @@ class Plugins:
         return (point.module, _doc_in_source(point).strip()) if self._is_own(point) else None
 
     def load(self, spec: str) -> Any:  # noqa: ANN401 - whatever is registered
-        """Load the object that has a name.
+        """Load an object by its name.
 
         Args:
-            spec: A registered name, "package:name" for the one of a package, or "module:attribute"
-                for any importable object that a person named (see `importable`).
+            spec: A registered name, "package:name" for an object of that package, or
+                "module:attribute" for any importable object that the user named (see `importable`).
 
         Returns:
             The object.
@@ -155,7 +155,7 @@ class Plugins:
         return self._loaded(spec, self._point(spec))
 
     def make(self, spec: str) -> object:
-        """Load the object that has a name; if it is a class, create an instance.
+        """Load an object by its name; if it is a class, create an instance.
 
         Args:
             spec: As for `load`.
@@ -198,7 +198,7 @@ class Plugins:
         return [*self._built_in, *registered]
 
     def _point(self, spec: str) -> EntryPoint:
-        """Find the entry point of a name, or create one for a name that a person gave."""
+        """Find the entry point of a name, or create one for a name that the user passed."""
         package, separator, name = spec.partition(":")
         if not separator:
             return self._named(spec)
@@ -249,10 +249,10 @@ class Plugins:
         return plugin
 
     def require(self, spec: str) -> None:
-        """Check that a name is registered, or was given by a person; nothing is imported.
+        """Check that a name is registered, or was passed by the user; nothing is imported.
 
         Args:
-            spec: As for `load`; importable objects are not searched.
+            spec: As for `load`; importable objects are not checked.
 
         Raises:
             PluginError: If no package, or more than one, registers it.
@@ -342,7 +342,7 @@ def _doc(plugin: object) -> str:
 
 
 def _doc_in_source(point: EntryPoint) -> str:
-    """Read the docstring of the class that an entry point of this package names, unimported."""
+    """Read the docstring of the class of an entry point of this package from its source."""
     source = Path(__file__).parent.joinpath(*point.module.split(".")[1:]).with_suffix(".py")
     if not source.is_file():
         return f"cannot be loaded: module {point.module} not found"

@@ -1,7 +1,7 @@
-"""Read JSON, TOML and delimited text of other programs within limits, and find similar names.
+"""Read external JSON, TOML and delimited text within size limits, and find similar names.
 
-All external files and values are read with these functions, so that a hostile or broken one raises
-an error that names its place, without a traceback or gigabytes of memory.
+All external files and values are read with these functions, so that a hostile or broken file raises
+an error with the place of the fault, and does not fill the memory.
 """
 
 import csv
@@ -79,13 +79,13 @@ _UNPACKED_MB: Final = "SURFACE_CONSISTENCY_MAX_UNPACKED_MB"
 _UNPACKED_RATIO: Final = 400
 _UNPACKED_MINIMUM: Final = 400_000_000
 VALUE_BYTES: Final = 100
-"""Approximate memory of a value of a row as a Python object, with its part of the row."""
+"""Approximate bytes per value of a row that is stored as Python objects."""
 
 CELL_BYTES: Final = 50
-"""Approximate memory of a number or a short text of a table read by columns, with its copies."""
+"""Approximate bytes per number or short text of a table that is read by columns, with copies."""
 
 SCORE_BYTES: Final = 250
-"""Approximate memory of a row of a frame of results, which has one score, with its copies."""
+"""Approximate bytes per row of a frame of results, which has one score per row, with copies."""
 
 _TEXT_VALUES: Final = b",\t\n[{"
 _CHUNK: Final = 2**18
@@ -111,11 +111,11 @@ _PARTED: Final = (
 
 
 class UnpackedSize:
-    """Memory that the content of one file takes, estimated as the file is read, and its limit.
+    """Counter of the estimated memory of one file's content, with its limit.
 
-    A value counts as 100 bytes and its text, and as 50 if the file is read by columns. The limit is
-    400 times the size of the file, 400 MB for files of less than 1 MB; the environment variable
-    SURFACE_CONSISTENCY_MAX_UNPACKED_MB sets another one, in MB (10**6 bytes).
+    A value counts as its text plus 100 bytes, or plus 50 if the file is read by columns. The limit
+    is 400 times the size of the file, 400 MB for files of less than 1 MB; the environment variable
+    SURFACE_CONSISTENCY_MAX_UNPACKED_MB sets another limit, in MB (10**6 bytes).
 
     Args:
         path: The file.
@@ -238,7 +238,7 @@ def read_document(path: Path) -> bytes:
         Its content.
 
     Raises:
-        RecordError: If it has more than `LONGEST_DOCUMENT` bytes; it is not read then. If a packed
+        RecordError: If it has more than `LONGEST_DOCUMENT` bytes, before it is read. If a packed
             file is not valid, or is cut off.
     """
     size = path.stat().st_size
@@ -680,8 +680,8 @@ def within(folder: Path, name: str) -> Path:
         The path; the file may be missing.
 
     Raises:
-        DataError: If the path leads out of the folder, by a symbolic link or by "..", or is a named
-            pipe, a socket or a device, which may never end.
+        DataError: If the path leads out of the folder, by a symbolic link or by ".."; or if it is a
+            named pipe, a socket or a device, whose content may be endless.
     """
     path = folder / name
     try:

@@ -21,13 +21,13 @@ class Redactor:
     - the key quoted or percent-encoded: each character as it is, as `%2D`, as `\u002d`, or with a
       backslash before it;
     - the key in base64, standard or URL-safe, with any text encoded before and after it (one letter
-      at each end, which the neighbours share, remains).
+      at each end, which also encodes the neighbouring text, remains).
 
     Letter case is ignored for keys of 12 characters or more. Keys under 6 characters, such as
-    "EMPTY", are used for servers that need no key, and may be words of answers: they are removed as
-    whole words from messages, and not from answers. The time is at most the length of the text
-    times that of the key: the pattern is an alternation of fixed sequences, without repetition
-    and without backtracking.
+    "EMPTY", are used for servers that need no key, and may be words of answers: they are removed
+    from messages as whole words, but not from answers. The time is at most the length of the text
+    times that of the key: the pattern is an alternation of fixed sequences, without repetition and
+    without backtracking.
 
     Args:
         key: The key; None for no key.

@@ -113,7 +113,7 @@ class _Kept(dict[str, str]):
     """Cache of the replacement of each character that is not a letter or number."""
 
     def __missing__(self, character: str) -> str:
-        """Blank control characters, punctuation and symbols."""
+        """Replace control characters, punctuation and symbols by spaces."""
         category = unicodedata.category(character)
         is_blanked = category == "Cc" or category[0] in "PSZ"
         self[character] = " " if is_blanked else character
@@ -268,8 +268,8 @@ def counted_name(name: str) -> str:
 def first_line(text: str) -> str:
     r"""Return the answer in a generation: its first line.
 
-    One leading blank line is dropped before the cut, as the PopQA evaluation does
-    (Mallen et al., 2023, `run_model.py`), so an answer that follows an empty line counts.
+    Two leading line feeds are dropped first, as in the PopQA evaluation (Mallen et al., 2023,
+    `run_model.py`). After a single leading line feed, the first line is empty.
 
     Args:
         text: The generation, without the prompt.
@@ -395,8 +395,8 @@ def guess_language(texts: Sequence[str]) -> str | None:
     A text is English if it begins with an English question word or "the", or contains one outside a
     name (a question word in lower case, "is the"), regardless of the names in it. Otherwise its
     language is that of the script of most of its letters, if only one language uses that script.
-    Han with a twentieth of Kana or more is Japanese, Han with a function word of Chinese is
-    Chinese, and other Han may be either.
+    A text in Han and Kana is Japanese if more than 5 % of these letters are Kana. Otherwise it is
+    Chinese if it contains a Chinese function word, and else ambiguous.
 
     Args:
         texts: Questions or other sentences.
@@ -442,8 +442,8 @@ def _language_of(text: str) -> str:
 def token_key(text: str) -> str:
     r"""Return the normal form of names in the audit of forgetting.
 
-    The tokens `\d+\.\d+|\w+(?:[-']\w+)*` of the case-folded text, joined by spaces. Punctuation is
-    removed, so ".us" and "US" are equal (arXiv 2607.00605, published code).
+    The form is the tokens `\d+\.\d+|\w+(?:[-']\w+)*` of the case-folded text, joined by spaces.
+    Punctuation is removed, so ".us" and "US" are equal (arXiv 2607.00605, published code).
 
     Args:
         text: A subject, relation, object or answer.
@@ -567,8 +567,8 @@ def script_runs(text: str) -> list[str]:
 def padded_words(texts: Sequence[str]) -> list[str]:
     """Return the words of many texts, normalised, each between spaces.
 
-    In this form, one text has the words of another if it contains it. Many texts are processed as
-    one long text, which is several times faster than one by one.
+    In this form, a text that contains another as a substring contains its words in sequence. Many
+    texts are processed as one long text, which is several times faster than one by one.
 
     Args:
         texts: Any texts.

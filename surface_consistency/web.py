@@ -67,7 +67,7 @@ class Reply(Generic[_Value]):
     """The value that was read from the answer; None if there is none."""
 
     refusal: str | None = None
-    """Reason without a value: status and start of the error reply, or the last failure."""
+    """Why there is no value: status and start of the error reply, or the last failure."""
 
     refusal_body: JsonValue = None
     """The JSON of the error reply; None if it is not JSON."""
@@ -141,8 +141,8 @@ class WebClient:
 
     Requests that time out, are interrupted, or return a damaged reply or a status of 408, 409, 425,
     429 or 5xx are sent again after a growing wait; a `Retry-After` delays all requests. A request
-    that the service rejects (400, 413, 422), and a reply that is too long or compressed, give a
-    reply without a value: nothing is decompressed. An invalid key, an address that is not served,
+    that the service rejects (400, 413, 422), and a response that is too long or compressed, give a
+    `Reply` without a value; nothing is decompressed. An invalid key, an address that is not served,
     and a redirection raise an error. Cookies are not stored.
 
     Raises:
@@ -160,7 +160,7 @@ class WebClient:
     """Key that is sent as a bearer token; removed from messages and replies, see `Redactor`."""
 
     key_env: str | None = None
-    """Environment variable that the key was read from; None for none."""
+    """Environment variable that the key was read from; None without one."""
 
     as_form: bool = False
     """Whether bodies are sent as forms instead of JSON."""
@@ -175,7 +175,7 @@ class WebClient:
     """Seconds that a request may take from its first byte to the last of its reply."""
 
     max_retries: int = 5
-    """Further attempts after the first."""
+    """Number of further attempts after the first."""
 
     first_wait: float = 1.0
     """Seconds before the first further attempt; doubled each time, with jitter."""
@@ -187,7 +187,7 @@ class WebClient:
     """Maximum size of a reply; the rest of a larger one is not read."""
 
     most_lost: int = 1
-    """Number of consecutive requests without an answer in all attempts that raises an error."""
+    """Number of consecutive requests that fail in all attempts, after which an error is raised."""
 
     key_hint: str = "check that you have access"
     """Remedy that messages name if the service rejects every request."""
@@ -196,7 +196,8 @@ class WebClient:
     """Remedy that messages name if the service is not found at its address."""
 
     is_of_one_request: Callable[[JsonValue], bool] = lambda _: False
-    """Whether the JSON of an error reply concerns one request only, at any status."""
+    """Function that returns whether the JSON of an error reply concerns only its request, at any
+    status."""
 
     def __post_init__(self) -> None:
         """Check the settings, and prepare the removal of the key from texts."""
@@ -227,7 +228,7 @@ class WebClient:
 
         Args:
             requests: The requests.
-            read: Reads the answer to a request, by its place and the JSON object, free of the key;
+            read: Reads the answer to a request from its place and the JSON object without the key;
                 a ValueError means that the answer is damaged, and the request is sent again. It is
                 called in two threads: long replies are read in a separate one.
 
@@ -238,7 +239,7 @@ class WebClient:
             RunnerError: If the service cannot be reached, its answer is damaged in the last
                 attempt, it requests too long a wait, or it rejects every request (incorrect address
                 or key).
-            DataError: If answers cannot be stored.
+            DataError: If answers cannot be written to the cache.
         """
         if not self._is_announced:
             self._is_announced = True
@@ -285,7 +286,7 @@ def contact(name: str, url: str, key_env: str | None = None) -> str:
     Args:
         name: Name of the service.
         url: Its address; "" if it is not known.
-        key_env: Environment variable with the key; None for none.
+        key_env: Environment variable with the key; None without one.
 
     Returns:
         The line.
@@ -577,7 +578,7 @@ def backoff(attempt: int, *, first: float, longest: float, rng: random.Random) -
         attempt: Its number from 0.
         first: Seconds after the first.
         longest: Maximum number of seconds.
-        rng: Generator of the jitter, between half the wait and all of it.
+        rng: Random generator of the jitter, a factor of the wait from 0.5 to 1.
 
     Returns:
         The seconds.

@@ -236,7 +236,7 @@ def test_analyses_are_listed_and_others_raise(capsys):
     with pytest.raises(PluginError, match=message):
         find_analysis("nothing")
     assert main(["analyse"]) == 0
-    assert "linking_vs_consistency Compare flips" in " ".join(capsys.readouterr().out.split())
+    assert "linking_vs_consistency Compare the flips" in " ".join(capsys.readouterr().out.split())
 
 
 def test_entry_point_without_a_distribution_is_reported_by_its_name(monkeypatch):

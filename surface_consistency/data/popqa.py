@@ -38,7 +38,7 @@ _ITEM: Final = re.compile(r"Q\d+")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PopQA:
-    """Questions of PopQA, one row each; records of them are built on access."""
+    """Questions of PopQA, one row per question; records are created on access."""
 
     rows: pd.DataFrame
     """The questions in the source's order, columns of `QUESTION_COLUMNS`; template "original",

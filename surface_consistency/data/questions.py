@@ -151,7 +151,7 @@ def question_records(rows: pd.DataFrame) -> list[QuestionRealization]:
         One record per row, in order.
 
     Raises:
-        ValidationError: If a value breaks a record's rules.
+        ValidationError: If a value does not match its field.
     """
     known: dict[Any, Any] = {}
     made = []
@@ -220,7 +220,7 @@ def question_id(item: str, template: str, surface: str, redirect_title: str | No
     Returns:
         `<fact id>:<template>:<hash>`, where the hash is the first 12 hexadecimal digits of the
         SHA-256 of the surface, a line feed and the redirect's title ("" if unknown): two redirects
-        may share a surface once their parentheses are removed.
+        may have the same surface after their parentheses are removed.
 
     Examples:
         >>> question_id("1318704", "original", "Chris Metzen", "__MAIN__")
@@ -231,7 +231,7 @@ def question_id(item: str, template: str, surface: str, redirect_title: str | No
 
 
 def unanswerable(source: str, without: Sequence[str]) -> str:
-    """Report the questions, by their facts, for which a source accepts no answer; "" if none."""
+    """Describe the questions without an accepted answer, by fact, for a warning; "" if none."""
     facts = list(dict.fromkeys(without))
     return (
         f"{len(without)} questions of {source} have no accepted answer ({len(facts)} facts: "

@@ -56,7 +56,7 @@ _REMEDIES: Final = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RedirectQA:
-    """Questions of RedirectQA, one row each, and the pairs that the consistency analysis compares.
+    """Questions of RedirectQA, one row per question, and their canonical-redirect pairs.
 
     Records of the questions are built on access.
     """
@@ -91,7 +91,7 @@ class RedirectQA:
     def from_questions(
         cls, questions: Iterable[QuestionRealization], *, source: str, revision: str | None = None
     ) -> "RedirectQA":
-        """Pair questions that are records.
+        """Create the data from records of questions.
 
         Args:
             questions: Questions with unique ids.
@@ -112,7 +112,7 @@ class RedirectQA:
         revision: str | None = None,
         card_language: str | None = None,
     ) -> "RedirectQA":
-        """Describe questions that are in a frame.
+        """Create the data from a frame of questions.
 
         Args:
             rows: Questions with unique ids, columns of `QUESTION_COLUMNS`.
@@ -134,9 +134,9 @@ class RedirectQA:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The pairs, one row each: redirect questions with the canonical one of their template.
+        """Redirect questions with the canonical question of their fact and template, one row each.
 
-        Columns of `QUESTION_COLUMNS`, those of the redirect question, and canonical_id and
+        The columns are those of `QUESTION_COLUMNS` for the redirect question, canonical_id and
         canonical_surface.
         """
         keys = ["item", "template"]
@@ -148,7 +148,7 @@ class RedirectQA:
 
     @property
     def unpaired(self) -> pd.DataFrame:
-        """Redirect questions without a canonical one; `rows` contains them too."""
+        """Redirect questions without a canonical question of their template; also in `rows`."""
         # With Python's strings this takes a tenth of the time that it takes with Arrow's.
         is_paired = self.rows["id"].astype(object).isin(self.pairs["id"].astype(object))
         return self.rows[~self.rows["is_canonical"] & ~is_paired]

@@ -16,7 +16,7 @@ _SHOWN: Final = 5
 
 
 def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
-    """Select items from all groups in turn, so that a part of a data set has items of all groups.
+    """Select items from all groups in turn, so that a subset contains items of every group.
 
     Args:
         grouped: Group and item; an item that is repeated counts once.

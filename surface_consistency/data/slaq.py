@@ -40,7 +40,7 @@ _SHOWN: Final = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Slaq:
-    """Facts of SLAQ, one row each; records of the topics are built on access."""
+    """Facts of SLAQ, one row per fact; records of the topics are created on access."""
 
     rows: pd.DataFrame
     """The facts, five per topic, in the source's order, columns of `TOPIC_COLUMNS`."""
@@ -53,7 +53,7 @@ class Slaq:
 
     @classmethod
     def from_rows(cls, rows: pd.DataFrame, *, source: str, revision: str | None = None) -> "Slaq":
-        """Describe facts that are in a frame.
+        """Create the data from a frame of facts.
 
         Args:
             rows: Columns of `TOPIC_COLUMNS`, the five facts of a topic in order.

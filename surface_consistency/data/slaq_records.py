@@ -10,7 +10,7 @@ from surface_consistency.reading import shown
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
 Popularity = Literal["popular", "obscure"]
-"""The half with more page views, and the other."""
+"""Half of the topics of a category by page views: the more viewed one, and the other."""
 
 N_FACTS: Final = 5
 """Facts per topic."""

@@ -109,16 +109,16 @@ class SlaqRow(Record):
     """1 if the first answer is a named entity."""
 
     ShortQ2_Entity: int | None = Field(ge=0, le=1)
-    """The same of the second."""
+    """The same for the second answer."""
 
     ShortQ3_Entity: int | None = Field(ge=0, le=1)
-    """The same of the third."""
+    """The same for the third answer."""
 
     ShortQ4_Entity: int | None = Field(ge=0, le=1)
-    """The same of the fourth."""
+    """The same for the fourth answer."""
 
     ShortQ5_Entity: int | None = Field(ge=0, le=1)
-    """The same of the fifth."""
+    """The same for the fifth answer."""
 
 
 def flag_of(value: object) -> bool | None:
@@ -235,7 +235,7 @@ def write_slaq_csv(path: str | os.PathLike[str], topics: Iterable[SlaqTopic]) ->
         topics: The topics.
 
     Returns:
-        The number of rows. Unknown cells are left empty.
+        The number of rows. Unknown cells are empty.
     """
     rows = [row.model_dump() for row in to_slaq_rows(topics)]
     with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="") as file:
@@ -260,10 +260,10 @@ def has_markup(text: str) -> bool:
     """Check whether a text contains HTML tags or character references.
 
     Args:
-        text: Any text. "a < b" and "x<y>z" contain none: only the names of HTML's tags count.
+        text: Any text. "a < b" and "x<y>z" do not count: only names of HTML tags do.
 
     Returns:
-        Whether it does.
+        Whether it contains any.
 
     Examples:
         >>> has_markup("H<sub>2</sub>O"), has_markup("Rock &amp; roll"), has_markup("if a<b, b>c")

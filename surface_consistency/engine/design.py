@@ -50,7 +50,7 @@ class Design(Record):
     """Title of the study."""
 
     question: str = ""
-    """The compared prompts in half a sentence, for pages and lists."""
+    """Phrase that describes the compared prompts, for pages and lists."""
 
     citation: str = ""
     """Citation, as BibTeX."""
@@ -59,7 +59,7 @@ class Design(Record):
     """Names of the two conditions on the page."""
 
     cells: tuple[str, str, str, str] = ("both correct", "first only", "second only", "neither")
-    """Names of the cells of the square."""
+    """Names of the four cells of the paired contingency table."""
 
     clusters: Mapping[str, str] = Field(default={"item": "facts"}, min_length=1)
     """Clustering columns of intervals and tests, the default first, with plural names of units."""
@@ -72,8 +72,8 @@ class Design(Record):
     per kind, and answers are drawn for labelling per kind. The condition by default."""
 
     paper_prompts: str = ""
-    """Where the prompts of the study's paper are printed, for the error if `prompts` requests a
-    preset of them and the study has none; "" if no paper prints any."""
+    """Source of the prompts of the study's paper, as part of the error message if `prompts`
+    requests a preset and the study has none; "" if the paper's wording is not known."""
 
     facet: str | None = None
     """Column of the outcomes whose values are never pooled, such as the template."""
@@ -89,7 +89,8 @@ class Design(Record):
     """Name in tables of columns of lists, such as {"types": "type"}."""
 
     labels: Mapping[str, Mapping[str, str]] = {}
-    """Displayed wording of labels, by column as named in tables, in the order of tables."""
+    """Displayed text of each label, by name of the column in tables; also the order of the
+    labels."""
 
     def shown(self, column: str) -> str:
         """Return the name of a column of the outcomes in tables.
@@ -137,7 +138,7 @@ class Report:
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """Place of each run by its label, which determines its marker and its hue."""
+        """Number of each run by its label, from 0, for its marker and its colour."""
         return {run.label: place for place, run in enumerate(self.runs)}
 
     @property

@@ -23,7 +23,7 @@ from surface_consistency.schemas.prompts import GenerationParams, Prompt
 _logger = logging.getLogger(__name__)
 _SHOWN = 5
 _NUMBER = re.compile(r"\d+")
-# Maximum time between writes: a kill loses at most the answers of this interval.
+# Maximum time between writes: a killed process loses at most the answers of this interval.
 _STORE_SECONDS = 0.2
 
 
@@ -121,10 +121,10 @@ def run_prompts(
     """Send every prompt that has no answer in the log to a runner.
 
     Prompts of equal content (`Prompt.key`) are sent once. Each batch is logged before the next is
-    sent, and answers that a runner yields within a batch are logged soon after, so a kill loses at
-    most one batch. If a batch is too large for the device, it is divided in halves, and later
-    batches are not larger; a single prompt that is too large is logged as an error. Reasoning that
-    the runner left in the text is separated from the answer here, for all runners.
+    sent, and answers that a runner yields within a batch are logged soon after, so a killed process
+    loses at most one batch. If a batch is too large for the device, it is divided in halves, and
+    later batches are not larger; a single prompt that is too large is logged as an error. Reasoning
+    that the runner left in the text is separated from the answer here, for all runners.
 
     Args:
         runner: The runner, which also divides the prompts into batches.

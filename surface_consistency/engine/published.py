@@ -1,12 +1,12 @@
 """Settings that a paper states for its experiment: the file `published.toml` of a study.
 
-Tables of the file are records of a run: `settings`, `scoring` and `model`. Each has, by the name of
-a field, the `value` that `as_published` sets (none if it is absent), the `section` of the paper
-that states it and, if the default differs, the `reason`. `unstated` lists, by field or subject,
-details that the paper does not state ("" for those that an extending file states); `unmatched`
-lists details that no setting reproduces. `rows` is the number of rows of the published data by
-their id. A study with several protocols has a file for each, `published_<protocol>.toml`; `extends`
-names the protocol whose entries a file changes.
+The tables `settings`, `scoring` and `model` correspond to records of a run. Each entry has the name
+of a field. It contains the `value` that `as_published` sets (nothing is set without it), the
+`section` of the paper that states it and, if the default differs, the `reason`. `unstated` lists,
+by field or subject, details that the paper does not state ("" for those that an extending file
+states); `unmatched` lists details that no setting reproduces. `rows` is the number of rows of the
+published data by their id. A study with several protocols has a file for each,
+`published_<protocol>.toml`; `extends` names the protocol whose entries a file changes.
 """
 
 import tomllib

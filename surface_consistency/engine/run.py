@@ -35,7 +35,7 @@ from surface_consistency.schemas.settings import Settings
 
 SWEEP_FILE = "sweep.json"
 SHARD_FILE = "shard.json"
-"""Marks a shard of a run that is finished."""
+"""Name of the file that marks a finished shard of a run."""
 
 _MAXIMUM_SHARDS: Final = 100_000
 
@@ -63,8 +63,8 @@ def run_study(
 ) -> RunFolder:
     """Send the prompts of a study to a model, and a sample of them twice.
 
-    A call with the same arguments resumes a stopped run. A start that fails before the first answer
-    leaves the folder free for other settings.
+    A call with the same arguments resumes a stopped run. If a run fails before its first answer,
+    the folder can be used with other settings.
 
     Args:
         study: The study.
@@ -74,7 +74,8 @@ def run_study(
         model: Label of the model in tables.
         settings: How to prompt; None for the study's defaults.
         source: Source of the data, for the manifest.
-        progress: Whether to show a progress bar on a terminal, or a function that receives steps.
+        progress: Whether to show a progress bar on a terminal, or a function that receives each
+            `Progress`.
         shared: A run of the same sweep. Its answers to groups that depend only on the model are
             copied, including those of repeated prompts.
         shard: Run only the batches of this shard: the batches of each group are numbered from 0,

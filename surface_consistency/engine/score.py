@@ -405,7 +405,8 @@ def retest_flip_rate(
     """Compute the test-retest flip rate of identical prompts, which is the noise floor.
 
     Even greedy decoding does not depend only on the prompt: with reduced precision it also depends
-    on the other prompts of the batch. A flip rate between conditions is meaningful only above this.
+    on the other prompts of the batch. Only a flip rate between conditions above this rate is
+    meaningful.
 
     Args:
         targets: The targets, `Plan.items`.
@@ -467,9 +468,9 @@ def align_predictions(
         Text by prompt id, missing if there is no prediction; lone surrogates are replaced.
 
     Raises:
-        DataError: If a sequence has another length than the prompts, a key of a mapping is neither
-            the id of a prompt nor the text of its question, or outputs begin with their prompts and
-            `reading` does not cut these off.
+        DataError: If a sequence has another length than the prompts; if a key of a mapping is
+            neither the id of a prompt nor the text of its question; or if outputs begin with their
+            prompts and `reading` does not cut these off.
 
     Warns:
         UnscoredWarning: If predictions of a file belong to no prompt, or are blank.

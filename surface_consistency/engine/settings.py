@@ -135,7 +135,7 @@ class OptionSettings(StudySettings):
 
 
 class PaperSettings(Settings):
-    """Settings some of which a paper states; `published.toml` in their package has the values."""
+    """Settings of which a paper states some values, listed in `published.toml` of their package."""
 
     as_published: bool = False
     """Use the paper's value of every setting that it states; for a study these include prompts,
@@ -143,7 +143,7 @@ class PaperSettings(Settings):
 
     @classmethod
     def protocols(cls) -> tuple[str | None, ...]:
-        """List the values of the field `protocol`, the default first; only None without that field.
+        """List the values of the field `protocol`, the default first; (None,) without that field.
 
         Returns:
             The protocols.
@@ -190,7 +190,7 @@ class PublishedSettings(PaperSettings, StudySettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideModel:
-    """A further model, set by `<prefix>_model`, `<prefix>_runner` and `<prefix>_option`."""
+    """An auxiliary model, set by `<prefix>_model`, `<prefix>_runner` and `<prefix>_option`."""
 
     prefix: str
     """Prefix of the names of its settings, such as "judge"."""
@@ -209,7 +209,7 @@ class SideModel:
 
     @classmethod
     def of(cls, settings: BaseModel, prefix: str) -> "SideModel":
-        """Read a further model from settings.
+        """Read an auxiliary model from settings.
 
         Args:
             settings: The settings, with fields that begin with the prefix.
@@ -478,7 +478,7 @@ class StudyRecords:
     def published(
         self, settings: Mapping[str, Any], table: str, record: type[BaseModel]
     ) -> dict[str, Any]:
-        """Look up the published values of another record than the settings of the study.
+        """Look up the published values of a record other than the settings of the study.
 
         Args:
             settings: The study's settings, as the manifest contains them.
@@ -495,13 +495,14 @@ class StudyRecords:
     def as_published(
         self, given: RecordT, table: str, settings: Mapping[str, Any], *, is_new_run: bool = True
     ) -> RecordT:
-        """Set the paper's values in another record than the settings, if these are as published.
+        """Set the paper's values in a record other than the settings, if the run is as published.
 
         Args:
             given: The record.
             table: As for `published`.
             settings: As for `published`.
-            is_new_run: Whether other values are an error; a finished run can be scored otherwise.
+            is_new_run: Whether other values are an error; a finished run can be scored with other
+                values.
 
         Returns:
             The record.
@@ -520,7 +521,7 @@ class StudyRecords:
     def judged(
         self, scoring: JudgeScoring, settings: Mapping[str, Any], *, is_new_run: bool = False
     ) -> JudgeScoring:
-        """Complete the scoring by the settings of the study, as published if these are.
+        """Complete the scoring by the settings of the study; as published if the run is.
 
         Args:
             scoring: An instance of `scoring`.
@@ -538,7 +539,7 @@ class StudyRecords:
 
 
 def study_records(name: str) -> StudyRecords:
-    """Find the settings records of a study without loading a study of this package.
+    """Find the settings records of a study; a study of this package is not loaded for this.
 
     Args:
         name: The study, as for `engine.study.find_study`.

@@ -84,16 +84,16 @@ class Scored:
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The items with the scored part of each answer as text, as annotators and LLMs see it."""
+        """The items with the scored part of each answer as shown to annotators and LLMs."""
         return judges.shown_answers(self.items, self.verdicts["prediction"])
 
 
 class Study(ABC):
-    """The same fact under two conditions.
+    """Base class of studies, which compare the same facts under two conditions.
 
-    A study has seven members: set `name` and `design`, define `load` and `plan`, and if the
-    defaults are not enough, `records` (of its settings, correctness labels and pairs), `judge` and
-    `report` (its tables, the sections of its page, and other files).
+    A study has seven members. It sets `name` and `design`, and defines `load` and `plan`. If the
+    defaults are not sufficient, it also sets `records` (of its settings, correctness labels and
+    pairs), `judge` and `report` (its tables, the sections of its page, and other files).
     """
 
     name: ClassVar[str]
@@ -163,6 +163,9 @@ class Study(ABC):
 
         Returns:
             The scorer.
+
+        Raises:
+            TypeError: If `scoring` is not a `RuleScoring`; such a study must define this method.
         """
         if not isinstance(scoring, RuleScoring):
             raise TypeError(
@@ -238,9 +241,10 @@ def outcomes_frame(study: Study, outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 class Analysis(ABC, Generic[AnalysisT]):
-    """Reads finished runs and further data, and adds tables and sections to their page.
+    """Base class of analyses, which add tables and sections to the page of finished runs.
 
-    It sends no prompts. It is found by an entry point of the group `surface_consistency.analyses`.
+    An analysis can read further data, and sends no prompts. It is found by an entry point of the
+    group `surface_consistency.analyses`.
     """
 
     name: ClassVar[str]
@@ -369,7 +373,7 @@ def make_plan(
         The plan.
 
     Raises:
-        DataError: If no prompt is left, a column of the pairs is neither a field of the outcome
+        DataError: If no prompt is left; if a column of the pairs is neither a field of the outcome
             record nor a target, or its field does not allow a value of it.
         ColumnNotFoundError: If neither the pairs nor the labels have a field of the outcome record.
         PluginError: If the groupings are invalid.
@@ -463,9 +467,9 @@ def find_study(name: str) -> Study:
         The study.
 
     Raises:
-        PluginError: If there is no study of that name, two packages have it, it cannot be imported,
-            lacks a member, has another name than its entry point, an invalid settings record, or
-            invalid groupings; names the distribution.
+        PluginError: If there is no study of that name, or two packages have one; if it cannot be
+            imported, lacks a member, or has another name than its entry point; or if a settings
+            record or a grouping is invalid. The message names the distribution.
     """
     if name == VERDICTS:
         raise PluginError(

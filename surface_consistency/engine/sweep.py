@@ -44,7 +44,8 @@ def run_sweep(
             study.
         source: Source of the data, for the manifests.
         scoring: How to score; None for the study's defaults.
-        progress: Whether to show a progress bar on a terminal, or a function that receives steps.
+        progress: Whether to show a progress bar on a terminal, or a function that receives each
+            `Progress`.
         shard: The batches to run; a run of only some of them is not scored.
 
     Returns:

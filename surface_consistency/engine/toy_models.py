@@ -92,7 +92,7 @@ def train_on_examples(
     because a second one does not speed up so small a model and is slow on shared cores.
 
     Args:
-        examples: The training text; an example that occurs more often is seen more often.
+        examples: The training text; a repeated example is used as often as it occurs.
         folder: Folder of the model; created if it does not exist.
         settings: How it is made and trained.
         vocabulary: Further strings for the tokenizer only.

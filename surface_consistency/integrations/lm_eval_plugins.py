@@ -97,7 +97,7 @@ def signed_alignment(items: Sequence[FormScore]) -> float:
     """Return the proportion of items correct in both forms minus that of items correct in neither.
 
     Args:
-        items: As for `consistency`; of two forms.
+        items: As for `consistency`, in two forms.
 
     Returns:
         `metrics.signed_alignment` of the two forms, in [-1, 1].

@@ -280,7 +280,7 @@ class PairedTask:
         return self._score(answers, answers["prompt_id"].tolist())
 
     def outcomes(self, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
-        """Return the outcomes frame, without pairs of which a member was not evaluated.
+        """Return the outcomes frame, without pairs of which one or both members were not evaluated.
 
         Args:
             verdicts: The frame that `judge` returned.

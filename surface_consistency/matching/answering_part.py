@@ -82,13 +82,13 @@ class TopicQuestions:
         return len(self._own)
 
     def sets_apart(self, index: int) -> bool:
-        """Return whether a question has content words that the topic and most others lack.
+        """Return whether a question has content words that the topic and most other questions lack.
 
         Args:
             index: Index of the question, from 0.
 
         Returns:
-            True if it has. Otherwise its clauses cannot be identified.
+            True if it has such words. Otherwise its clauses cannot be identified.
         """
         return bool(self._own[index])
 

@@ -18,14 +18,14 @@ _DENIAL = re.compile(
 
 
 def first_affirmed(key: str, needles: Sequence[str]) -> int:
-    """Return the position of the first needle that occurs outside every denied needle.
+    """Return the position of the first answer that occurs outside negated answers.
 
     Args:
         key: Words between single spaces, with a space at both ends.
         needles: Answers in the same form.
 
     Returns:
-        The position; -1 when no needle occurs, or each occurrence is denied.
+        The position; -1 if no answer occurs, or each occurrence overlaps a negated one.
 
     Examples:
         >>> first_affirmed(" not mark twain ", [" mark twain ", " twain "])

@@ -113,7 +113,7 @@ class MatchColumns(NoTruthValue):
     """The reference that matched, as it was given; None if none did."""
 
     score: npt.NDArray[np.float64]
-    """How well the best answer fits, in [0, 1]; NaN for unscored rows."""
+    """Score of the best answer, in [0, 1], higher is better; NaN for unscored rows."""
 
     reason: list[str | None]
     """Why the row is unscored; None if it is scored."""

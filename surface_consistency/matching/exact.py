@@ -49,7 +49,7 @@ class ExactRule(EqualityRule):
     name: ClassVar[str] = "exact"
 
     normalize: Normalizer | None = None
-    """Applied to both sides first. With None, the default, the texts are unchanged."""
+    """Function applied to all texts first; None, the default, leaves them unchanged."""
 
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return the texts without surrounding white space, normalised if `normalize` is set."""

@@ -31,9 +31,9 @@ class FuzzyRule(Rule[FuzzyAnswers]):
 
     Notes:
         An answer longer than the prediction is always compared by `ratio`: a match with a part of
-        the *answer* is not evidence ("a" is not "Washington, D.C."). In short names one letter
-        weighs too much to be tolerated ("Pariz" for "Paris" is 0.86), while long names that differ
-        in one digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
+        the *answer* is not evidence ("a" is not "Washington, D.C."). In short names one different
+        letter can prevent a match ("Pariz" for "Paris" is 0.86), but long names that differ in one
+        digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
         incorrect.
 
     References:
@@ -56,7 +56,7 @@ class FuzzyRule(Rule[FuzzyAnswers]):
     """Minimum similarity of a match, on rapidfuzz's scale, in (0, 100]."""
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first. With None the texts are unchanged."""
+    """Function applied to all texts first. With None the texts are unchanged."""
 
     def __post_init__(self) -> None:
         """Raise an error for a scorer or a cutoff that is not valid."""

@@ -39,7 +39,7 @@ class PopqaRule(Rule[PopqaAnswers]):
     name: ClassVar[str] = "popqa"
 
     normalize: Normalizer | None = None
-    """Applied to both sides first. With None, the default, the texts are unchanged."""
+    """Function applied to all texts first; None, the default, leaves them unchanged."""
 
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return the texts, normalised if `normalize` is set."""

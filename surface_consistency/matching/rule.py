@@ -19,7 +19,7 @@ AnswerSpan = Literal["first_line", "first_text_line", "whole"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """The result of scoring one prediction by a rule; true exactly if the prediction matches."""
+    """The result of scoring one prediction by a rule; its truth value is `is_match`."""
 
     is_match: bool
     """Whether the rule accepts the prediction."""
@@ -44,7 +44,7 @@ Normalizer = Callable[[str], str]
 
 
 def plain_keys(texts: Sequence[str], normalize: Normalizer | None) -> list[str]:
-    """Return the texts, normalised if `normalize` is given; stripped if nothing else is left."""
+    """Return the texts, normalised if possible; a text that would become empty is stripped."""
     if normalize is None:
         return list(texts)
     return [normalize(text) or text.strip() for text in texts]
@@ -100,7 +100,7 @@ class Rule(ABC, Generic[PreparedT]):
 
     @abstractmethod
     def judge(self, prediction: str, key: str, prepared: PreparedT) -> tuple[int, float]:
-        """Return the position of the answer that matches, -1 for none, and the score in [0, 1].
+        """Return the position of the matching answer (-1 without one) and the score in [0, 1].
 
         Args:
             prediction: The prediction as given.

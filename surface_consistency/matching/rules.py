@@ -91,7 +91,7 @@ def match(
 
 
 def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
-    """Return the rule with a name; a rule is returned unchanged.
+    """Return a rule by its name; a rule is returned unchanged.
 
     Args:
         rule: Name of a rule, one of `RULES`, followed by "+fold_accents" to ignore accents;

@@ -37,10 +37,11 @@ class SegmentedRule(Rule[SegmentedAnswers]):
     Notes:
         If every script has spaces, this is `BoundaryRule`, except for answers without letter or
         number: "서울" is not found in "서울은", unless a function separates the particle.
-        Segmenters make errors: a name that the dictionary lacks is cut into short words, so that a
-        part of it is accepted, or joined to its neighbour, so that it is rejected. "script" is
-        strict: it rejects "東京" in "東京都", fits Japanese, where particles are Hiragana, and
-        accepts almost nothing in a Chinese or Thai sentence. An empty prediction is incorrect.
+        Segmenters make errors. If a name is not in the dictionary, it may be cut into short words,
+        so that a part of it is accepted, or joined to its neighbour, so that it is rejected.
+        "script" is strict: it rejects "東京" in "東京都". It fits Japanese, in which particles are
+        Hiragana, and accepts almost nothing in a Chinese or Thai sentence. An empty prediction is
+        incorrect.
 
     References:
         Unicode Standard Annex 29, "Unicode Text Segmentation"; ICU, "Boundary Analysis".
@@ -59,11 +60,11 @@ class SegmentedRule(Rule[SegmentedAnswers]):
     Japanese, Thai, Lao, Khmer and Burmese (extra `lexical`); "script" needs no library and ends a
     word where the script changes, so an answer must be a whole run of Han, Hiragana, Katakana or
     other letters. A function returns the words of a text, such as `jieba.lcut`, for texts of one
-    language; it is called with the words between two spaces of every text, whatever the script, so
-    that it can separate a Korean particle or an Arabic article from its noun."""
+    language; it is called with the words between two spaces of every text, in any script, so that
+    it can separate a Korean particle or an Arabic article from its noun."""
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first. With None the texts are unchanged."""
+    """Function applied to all texts first. With None the texts are unchanged."""
 
     def __post_init__(self) -> None:
         """Raise an error for an unknown segmenter."""

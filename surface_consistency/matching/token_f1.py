@@ -19,7 +19,7 @@ answers that repeat a word."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenF1Rule(Rule[TokenAnswers]):
-    """Accepts a prediction whose words overlap enough with those of an accepted answer.
+    """Accepts a prediction whose word F1 with an accepted answer reaches the threshold.
 
     With `c` words in common (with multiplicity), F1 is 2c / (words of the prediction + words of the
     answer). The score is the highest F1 over the answers, and the match has the answer with that
@@ -54,7 +54,7 @@ class TokenF1Rule(Rule[TokenAnswers]):
     not a shared first name, which scores at most 0.5 between two-word names."""
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first. With None the texts are unchanged."""
+    """Function applied to all texts first. With None the texts are unchanged."""
 
     def __post_init__(self) -> None:
         """Raise an error for a threshold outside (0, 1]."""

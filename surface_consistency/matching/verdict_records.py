@@ -51,8 +51,8 @@ def verdicts(
             accepted answer is blank.
 
     Notes:
-        A generation whose first line is empty is incorrect under "first_line", whatever follows;
-        "first_text_line" skips blank lines.
+        A generation whose first line is empty is incorrect under "first_line", regardless of later
+        lines; "first_text_line" skips blank lines.
 
     References:
         First lines: Mallen et al. (2023), `run_model.py`; RedirectQA (arXiv 2604.21882), section 2.

@@ -168,7 +168,7 @@ class Planner:
         return [[prompts[position] for position in batch] for batch in batches]
 
     def rows(self, prompts: Sequence[Prompt], max_new_tokens: int) -> "list[array[int]]":
-        """Return the token ids of a batch, whether it was planned or not."""
+        """Return the token ids of a batch, which need not be one that was planned."""
         new = [prompt for prompt in prompts if prompt.key not in self._encoded]
         encoded = self._encode(new, max_new_tokens)
         self._encoded |= {prompt.key: ids for prompt, ids in zip(new, encoded, strict=True)}

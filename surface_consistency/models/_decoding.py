@@ -55,7 +55,8 @@ _GREEDY_SETTINGS = (
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length")
 _NO_LIMIT = 1_000_000
 TAIL = 32
-"""Number of last tokens searched for a closing tag; enough even with one byte per token."""
+"""Number of last tokens that are searched for a closing tag; sufficient even with one byte per
+token."""
 
 
 def greedy_config(

@@ -31,7 +31,7 @@ class Encoder(Protocol):
     """Converts texts to vectors; any class with these two methods is an encoder."""
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Describe what determines the vectors: model, weights, tokenizer, length limit.
+        """Return the settings that determine the vectors: model, weights, tokenizer, length limit.
 
         Returns:
             Plain JSON values. An index on disk is only used under an equal fingerprint.
@@ -133,8 +133,8 @@ class SentenceEncoder:
         device: Device, such as "cpu" or "cuda"; None for the best available one.
         batch_size: Number of texts per batch.
         revision: Commit, tag or branch on the hub; None for the newest.
-        local_files_only: Do not use the network; a hub id is then looked up in the hub's cache on
-            this machine.
+        local_files_only: Whether the network is not used; a hub id is then looked up in the hub's
+            cache on this machine.
 
     Raises:
         MissingDependencyError: If sentence-transformers is not installed.
@@ -179,7 +179,7 @@ class SentenceEncoder:
         self._fingerprint: dict[str, JsonValue] | None = None
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Describe name, weights, tokenizer, modules and prompt of the model.
+        """Return the name, weights, tokenizer, modules and prompt of the model.
 
         Returns:
             Digests of the contents and the settings of the modules, so that a folder with other

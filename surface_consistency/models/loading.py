@@ -1,4 +1,4 @@
-"""Search for and loading of a causal language model and its tokenizer, with error messages."""
+"""Find and load a causal language model and its tokenizer."""
 
 import hashlib
 import logging
@@ -313,7 +313,7 @@ def load_model(
     """Load the tokenizer, then the model.
 
     Args:
-        source: Their location.
+        source: Location of the model.
         dtype: Name of the torch dtype.
         device: Device of the model, such as "cuda:1" or "cpu"; None for a GPU if there is one.
         quantization: None, "int8" or "int4".

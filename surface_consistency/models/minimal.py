@@ -1,4 +1,4 @@
-"""The minimal runner, to copy: `generate` and a forward pass of transformers."""
+"""A minimal runner to copy: `generate` and a forward pass of transformers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class MinimalRunner(Runner):
         self._ends = end if isinstance(end, list) else [end]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Describe what determines the answers; a run resumes only under equal values."""
+        """Return the settings that determine the answers; a run resumes only if they are equal."""
         config, place = self._model.config, self._model.device.type
         model = {"model": config.name_or_path, "revision": getattr(config, "_commit_hash", None)}
         return {"runner": self.name, **model, "dtype": str(self._model.dtype), "device": place}

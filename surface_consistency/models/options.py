@@ -36,8 +36,9 @@ class MultipleChoiceRunner(Runner):
         option_score: Score of an option: the sum of its log-probabilities ("sum", `acc` of
             lm-evaluation-harness), or the sum divided by its number of tokens ("per_token"), or of
             characters without leading space ("per_character", `acc_norm` of the harness).
-        majority: Whether the answer must have a majority.
-        spellings: Treat options that differ only in letter case and outer spaces as one answer,
+        majority: Whether an option is the answer only if it is more probable than all others
+            together.
+        spellings: Whether options that differ only in letter case and outer spaces are one answer,
             which has the sum of their probabilities.
 
     Raises:
@@ -70,7 +71,7 @@ class MultipleChoiceRunner(Runner):
         self.is_stored = runner.is_stored
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Describe the runner, and how options are compared."""
+        """Return the fingerprint of the runner, and how options are compared."""
         details = {**self._runner.fingerprint(), "option_score": self._option_score}
         return {**details, "majority": True} if self._majority else details
 
@@ -178,7 +179,7 @@ class MultipleChoiceRunner(Runner):
 def option_scores(
     options: Sequence[str], scores: Sequence[ScoredText], option_score: OptionScore = "sum"
 ) -> list[float]:
-    """Compute scores of options, comparable for options of unequal length if not "sum".
+    """Compute the score of each option; scores other than "sum" are normalised by length.
 
     Args:
         options: The options.
@@ -261,7 +262,7 @@ def option_log_odds(values: Sequence[float], option: int) -> float:
 
 
 def is_even(odds: float) -> bool:
-    """Return whether log-odds favour neither side.
+    """Return whether log-odds are 0 up to rounding, or undefined.
 
     Args:
         odds: Log-odds, in nats.

@@ -1,4 +1,4 @@
-"""Separation of the reasoning of a model from its answer, once, before any matching rule."""
+"""Separation of a model's reasoning from its answer, before matching rules are applied."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -105,7 +105,7 @@ class ReasoningTags:
             token: A special token of a tokenizer.
 
         Returns:
-            True if it is.
+            True if it is one.
         """
         part = token.lower()
         return any(part in tag for pair in self.closing.items() for tag in pair)
@@ -131,7 +131,7 @@ def reasoning_tags(further: tuple[str, ...] = ()) -> ReasoningTags:
         further: Opening and closing tags, alternating.
 
     Returns:
-        All of them.
+        The known and the further tags.
 
     Raises:
         ValueError: If a tag is empty or an opening tag has no closing tag.
@@ -290,7 +290,7 @@ def separate_reasoning(
     Args:
         generation: The output of the model; returned unchanged if it has no text or if its
             reasoning is already separated.
-        params: The decoding parameters: further tags, and the user's setting of the prompt.
+        params: The decoding parameters: further tags, and the option `reasoning_opened`.
         tags: Further tags of the model, from the runner; see `split_reasoning`.
         opened: Whether the prompt opened the reasoning, from the runner; see `split_reasoning`.
 
@@ -317,7 +317,7 @@ def separate_stored(texts: "pd.Series", params: GenerationParams) -> "pd.DataFra
 
     Args:
         texts: The replies by prompt id, missing values allowed.
-        params: Further tags, and the user's setting of the prompts.
+        params: The decoding parameters: further tags, and the option `reasoning_opened`.
 
     Returns:
         One row per reply that is not missing: prompt_id, text, finish_reason, error, reasoning and

@@ -58,13 +58,14 @@ RunnerName = Annotated[str, AfterValidator(check_runner)]
 def load_runner(
     spec: str, *, model: object = None, options: Mapping[str, object] | None = None
 ) -> "Runner":
-    """Create the runner with a name.
+    """Create a runner by its name.
 
     Args:
-        spec: A name in the entry point group `surface_consistency.runners` ("transformers"),
-            "package:name" for the entry point `name` of an installed package, or "module:attribute"
-            for an importable object, if the name is given by the user and not by a file (see
-            `plugins.importable`): a class or function that returns a runner, or a runner.
+        spec: A name in the entry point group `surface_consistency.runners` ("transformers"), or
+            "package:name" for the entry point `name` of an installed package. A name from the user,
+            but not one from a file, may also be "module:attribute" of an importable object (see
+            `plugins.importable`). The object is a class or function that returns a runner, or a
+            runner.
         model: First argument of the factory: a hub id, a folder, a file; None to omit it.
         options: Further keyword arguments of the factory.
 
@@ -118,14 +119,15 @@ def load_runner(
 
 
 def contact_of(spec: str, options: Mapping[str, object]) -> str | None:
-    """Describe what a runner will contact, before it is created.
+    """Describe the service that a runner will contact, before the runner is created.
 
     Args:
         spec: As for `load_runner`.
         options: Keyword arguments of the factory, without the model.
 
     Returns:
-        What the function `contacts` of the factory returns for the options; None without one.
+        The result of the factory's function `contacts` for the options; None without such a
+        function.
 
     Raises:
         RunnerError: If the runner does not exist.
@@ -135,7 +137,7 @@ def contact_of(spec: str, options: Mapping[str, object]) -> str | None:
 
 
 def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
-    """Check options before the model is available, such as one that must be trained first.
+    """Check options before the model is available, for example before a toy model is trained.
 
     Args:
         spec: As for `load_runner`.

@@ -16,12 +16,11 @@ BATCH_SIZE: Final = 32
 
 
 class Runner(ABC):
-    """Queries a model. Resuming, progress and smaller batches when memory is full are built in.
+    """Base class of model backends; resuming, progress and smaller batches are built in.
 
-    A subclass sets `name` and defines `fingerprint` and at least one of `generate`, for answers
-    that are written, and `score`, for options. It overrides the other methods that it supports.
-    Register it under the entry point group `surface_consistency.runners`, or name it as
-    `module:attribute`.
+    A subclass sets `name` and defines `fingerprint` and at least one of `generate`, for generated
+    answers, and `score`, for options. It overrides the other methods that it supports. Register it
+    under the entry point group `surface_consistency.runners`, or name it as `module:attribute`.
 
     Examples:
         >>> class Shouting(Runner):
@@ -44,14 +43,15 @@ class Runner(ABC):
     """Whether answers are stored and not computed, so that repeated prompts show no variation."""
 
     max_refusals: int = 20
-    """Number of prompts with the same error that end a run of which no prompt was answered."""
+    """Number of prompts with the same error after which a run without answers is stopped."""
 
     @abstractmethod
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Describe what determines the answers: model, revision, dtype, quantisation, batches.
+        """Return the settings that determine the answers, such as model, revision and dtype.
 
         Returns:
-            Plain JSON values. A run is resumed only under an equal fingerprint.
+            Plain JSON values, including quantisation and batches. A run resumes only if they are
+            equal.
         """
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:

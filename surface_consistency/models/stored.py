@@ -96,7 +96,7 @@ class StoredRunner(Runner):
         }
 
     def gaps(self, prompts: Sequence[Prompt]) -> str | None:
-        """Describe which prompts have no stored prediction, and which predictions no prompt.
+        """Describe the prompts without a stored prediction, and the predictions without a prompt.
 
         Args:
             prompts: All prompts of the study.

@@ -29,12 +29,12 @@ class _Stored(NamedTuple):
 
 
 class StoredScores(Runner):
-    """Returns stored log-probabilities, so that existing ones are read as answers without a model.
+    """Returns stored log-probabilities, from which options are chosen as answers without a model.
 
-    A file is JSONL or CSV. A row is one of three:
+    A file is JSONL or CSV. Each row has one of three forms:
 
-    - a `ScoredText`, identified by `request_id`: that of an option is the prompt's id, a line feed,
-      and the option's number from 0;
+    - a `ScoredText`, identified by `request_id`: for an option, the prompt's id, a line feed, and
+      the option's number from 0;
     - a text: `context`, `continuation`, and either `log_probability`, the sum over its tokens, or
       `log_probabilities` with `token_ids` or `tokens`;
     - a sample of lm-evaluation-harness with log-likelihoods (`--log_samples`): each of its
@@ -91,7 +91,8 @@ class StoredScores(Runner):
             One scored text for each request, in order.
 
         Raises:
-            RunnerError: If a text is not stored; the message has the first and their number.
+            RunnerError: If texts are not stored; the message contains the first one and their
+                number.
         """
         pairs = [(request, self._find(request)) for request in requests]
         missing = [request for request, stored in pairs if stored is None]

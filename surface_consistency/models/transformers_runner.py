@@ -1,4 +1,4 @@
-"""The fast runner of causal language models of transformers; `minimal` is the simple one."""
+"""The default runner for causal language models of transformers; `minimal` is a simpler one."""
 
 import copy
 import os
@@ -35,9 +35,9 @@ T = TypeVar("T")
 class TransformersRunner(Runner):
     """Queries a causal language model on this machine.
 
-    Prompts are tokenised in one piece, batched by group and length, and padded on the left. The
-    longest token prefix common to the prompts of a group is computed once, and its keys and values
-    are reused; the answers equal those of prompts sent one by one. Models that do not support this
+    Prompts are tokenised whole, batched by group and length, and padded on the left. The longest
+    token prefix common to the prompts of a group is computed once, and its keys and values are
+    reused; the answers equal those of prompts sent one by one. Models that do not support this
     (sliding windows, recurrent states) run in plain batches, which the fingerprint records.
 
     At temperature 0 decoding is greedy, with the penalties in the model's own generation settings.
@@ -162,7 +162,7 @@ class TransformersRunner(Runner):
         label: str,
         batch_size: int = 32,
     ) -> "TransformersRunner":
-        """Return a runner of a model in memory, which may be in training.
+        """Return a runner of a model in memory, for example during training.
 
         The generation settings of the model become greedy, and it is queried in its current mode:
         call `eval` first, and restore both afterwards. `clear_cache` removes cached keys and

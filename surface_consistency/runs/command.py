@@ -3,4 +3,4 @@
 from contextvars import ContextVar
 
 COMMAND: ContextVar[str | None] = ContextVar("COMMAND", default=None)
-"""The command line without secrets; None in Python."""
+"""The command line without secrets; None if the package is used from Python."""

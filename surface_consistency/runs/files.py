@@ -1,8 +1,8 @@
 """Atomic writing of files.
 
-Each file is written to a hidden sibling, which replaces the file when it is complete. So a kill or
-a full disk never leaves a partial table or page under the name of the file. Lines of records are
-written by `surface_consistency.schemas.write_jsonl` in the same way.
+Each file is written to a hidden sibling, which replaces the file when it is complete. So a killed
+process or a full disk never leaves a partial table or page under the name of the file. Lines of
+records are written by `surface_consistency.schemas.write_jsonl` in the same way.
 """
 
 import csv
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 _ROW_GROUP = 65_536
 _PAGE = "report.html"
 _SOURCES = "tables/SOURCES.txt"
-"""Lists the runs of a report, and the SHA-256 of its files."""
+"""Path of the file that lists the runs of a report, and the SHA-256 of its files."""
 CLAIMED = ".surface-consistency-files"
-"""Lists the files of a folder that `claim_files` has allowed to be written."""
+"""Name of the hidden file that lists the files of a folder which `claim_files` allows to be
+written."""
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCII)
@@ -221,8 +222,8 @@ def as_file_name(label: str) -> str:
 def staged(folder: Path, *, last: str, first: str = "") -> Iterator[Path]:
     """Yield a hidden folder, whose files are moved to another folder when all are written.
 
-    On an error no file is moved. A kill while they are moved can leave old files next to new ones,
-    so one of them should contain the digests of the others.
+    On an error no file is moved. If the process is killed while files are moved, old files can
+    remain next to new ones, so one of them should contain the digests of the others.
 
     Args:
         folder: The destination of the files; it must exist.

@@ -461,11 +461,11 @@ class RunFolder:
         return scoring
 
     def rerun_hint(self) -> str:
-        """Return how to make the run again, for messages.
+        """Return advice on how to repeat the run, for messages.
 
         Returns:
-            Advice to repeat the command, or to score the existing answers. The command of the
-            manifest is not quoted, because the folder may come from an untrusted source.
+            A clause: repeat the command, or score the existing answers. The command of the manifest
+            is not quoted, because the folder may come from an untrusted source.
         """
         scored = ", or score its generations with `predictions`" if self.logs() else ""
         return (

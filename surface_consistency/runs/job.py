@@ -1,8 +1,8 @@
-"""Jobs that are planned once and done in shards; a shard that is started again is not done twice.
+"""Jobs that are planned once and run in shards; a finished shard is not run again.
 
-A job is a folder. `manifest.json` contains the plan, which has everything that the result depends
-on. Each finished shard writes one file of arrays with the digest of the plan. The result combines
-all shards of the plan, and no others.
+A job is a folder. `manifest.json` contains the plan with all inputs of the result. Each finished
+shard writes one file of arrays with the digest of the plan. The result combines all shards of the
+plan, and no others.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ class ShardResult:
 
 
 class Job:
-    """A job in its folder; a kind of job is a subclass. `begin` starts or resumes a job.
+    """A job in its folder; each type of job is a subclass. `begin` starts or resumes a job.
 
     Args:
         folder: The folder.
@@ -89,9 +89,9 @@ class Job:
         Args:
             folder: The folder; created if it does not exist.
             kind: Kind of the job.
-            make_plan: Makes the plan, which can be written as JSON: everything that the result
-                depends on, and one entry per shard under "shards" if there are shards. Its argument
-                is the existing job, or None.
+            make_plan: Returns the plan, which can be written as JSON: all inputs of the result, and
+                one entry per shard under "shards" if there are shards. Its argument is the existing
+                job, or None.
             save: Writes files that the shards need to the folder of a new job.
 
         Returns:
@@ -187,7 +187,7 @@ class Job:
         return len(self.planned.get("shards", ()))
 
     def missing(self) -> list[int]:
-        """List the shards that are not done.
+        """List the shards that are not finished.
 
         Returns:
             Their numbers from 0.
@@ -195,19 +195,19 @@ class Job:
         return [shard for shard in range(self.n_shards) if not self._file(shard).is_file()]
 
     def do(self, shard: int, work: Callable[[int], ShardResult]) -> bool:
-        """Do one shard, unless it is already done.
+        """Run one shard, unless it is already finished.
 
         Args:
             shard: Its number from 0.
-            work: Function that does it.
+            work: Function that runs it.
 
         Returns:
-            Whether it was done now; False if it was done before.
+            True if it was run now; False if it was already finished.
 
         Raises:
             ValueError: If there is no such shard.
             RunError: If the existing shard belongs to another plan; names it.
-            RunError: If another process does it.
+            RunError: If another process is running it.
             DataError: If the existing file is invalid, or cannot be written; names it.
         """
         if not 0 <= shard < self.n_shards:
@@ -229,17 +229,17 @@ class Job:
         return True
 
     def do_all(self, work: Callable[[int], ShardResult], *, n_workers: int | None = None) -> int:
-        """Do all shards that are not done, on all cores.
+        """Run all shards that are not finished, on all cores.
 
         Args:
-            work: Function that does one shard; processes inherit its closure.
+            work: Function that runs one shard; processes inherit its closure.
             n_workers: Maximum number of processes; None for one per core.
 
         Returns:
-            Number of shards that were done now.
+            Number of shards that were run now.
 
         Raises:
-            RunError: If a process was killed; start again to do the rest.
+            RunError: If a process was killed; start again to run the remaining shards.
             RunError: As `do`.
             DataError: As `do`.
         """
@@ -253,7 +253,7 @@ class Job:
             The results, in order.
 
         Raises:
-            DataError: If a shard is not done, or its file is invalid; names it.
+            DataError: If a shard is not finished, or its file is invalid; names it.
             RunError: If a shard belongs to another plan; names it.
         """
         if missing := self.missing():

@@ -1,4 +1,4 @@
-"""The log of a run: one line per generation, safe against kills, full disks and second writers."""
+"""The log of a run, one line per generation, safe against kills, full disks and two writers."""
 
 import logging
 import os
@@ -66,8 +66,8 @@ class RunLog:
     ) -> Self:
         """Create the log of a run, or open the existing one.
 
-        A last line that was cut off by a kill is dropped, with a logged warning. Prompts whose
-        answer is an error do not count as done.
+        A last line that was cut off when a process was killed is dropped, with a logged warning.
+        Prompts whose answer is an error count as unanswered.
 
         Args:
             path: The log, JSON lines; its folder is created.

@@ -51,8 +51,8 @@ class RunManifest(Record):
     """The command line of the first start, None from Python; recorded, not compared."""
 
     replies: dict[str, int] = Field(default_factory=dict)
-    """Numbers of replies by kind, and of reasoning by how it was detected ("reasoning: <think>"),
-    when the run was last finished; recorded, not compared."""
+    """Number of replies of each kind, and of replies with reasoning by its source ("reasoning:
+    <think>"), at the last completion of the run; recorded, not compared."""
 
     @model_validator(mode="before")
     @classmethod
@@ -84,7 +84,7 @@ class RunManifest(Record):
 
     @property
     def signature(self) -> str:
-        """Description of the run in one line, for the foot of a table."""
+        """Description of the run in one line, for the notes of tables."""
         parts: dict[str, object] = {
             "study": self.study,
             "data": f"{self.data.id}@{self.data.revision or self.data.digest[:12]}",

@@ -21,7 +21,7 @@ _INHERITED: Final[list[Callable[[Any], Any]]] = []
 def map_processes(
     function: Callable[[_Task], _Result], tasks: Sequence[_Task], *, n_workers: int | None = None
 ) -> list[_Result]:
-    """Do tasks in separate processes, so that all cores are used.
+    """Run tasks in separate processes, so that all cores are used.
 
     Args:
         function: A function of one task; processes inherit it with its closure. Tasks and results
@@ -66,7 +66,7 @@ def map_processes(
 
 
 def _recorded(task: object) -> tuple[Any, list[Warning]]:
-    """Do a task and collect its warnings, which would be lost when the process ends."""
+    """Run a task and collect its warnings, which would be lost when the process ends."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = _INHERITED[-1](task)

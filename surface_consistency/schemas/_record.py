@@ -14,7 +14,7 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 
 
 class Record(BaseModel):
-    """A strict, immutable value; unknown fields and implicit casts raise an error."""
+    """An immutable record; unknown fields and implicit type conversions raise an error."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, ser_json_inf_nan="constants"

@@ -14,8 +14,8 @@ FinishReason = Literal[
     "stop", "length", "error", "unclosed_reasoning", "content_filter", "refusal", "tie"
 ]
 """How a reply ended: at a stop string or end of sequence ("stop"), at the token limit ("length"),
-by an error, within reasoning without a closing tag, by a server's content filter, as a refusal of
-the model that the server marks as one, or with options that are equally probable ("tie")."""
+by an error, within reasoning without a closing tag, by a server's content filter, as a refusal that
+the server marks, or with equally probable options ("tie")."""
 
 NO_ANSWER_REASONS: Final = ("error", "unclosed_reasoning", "content_filter", "refusal", "tie")
 """Finish reasons of replies without an answer. Only "error" is sent again on resume."""

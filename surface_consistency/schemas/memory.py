@@ -52,8 +52,8 @@ class AuditPrompt(Record):
     """Other names of the object that the closure covers and that count as correct."""
 
     base_fact: str | None = None
-    """The fact before renaming that this one states or was made from, as "subject | relation"; None
-    if it is unknown or absent."""
+    """The original fact, before renaming, that this prompt states or from which its fact was made,
+    as "subject | relation"; None if it is unknown or absent."""
 
 
 class LookupQuery(Record):

@@ -37,7 +37,7 @@ class Prompt(Record):
     """Conversation to answer, rendered by the model's chat template; None when `text` is given."""
 
     group: str | None = None
-    """Prompts of a group begin alike, which runners use to reuse the shared prefix."""
+    """Prompts of a group begin with the same text; runners reuse this shared prefix."""
 
     options: Items[NonEmpty] | None = None
     """Continuations of which the model chooses the most probable, each with the text that follows
@@ -45,14 +45,16 @@ class Prompt(Record):
 
     contexts: Items[str] | None = None
     """The context of each option, used instead of `text`. Needed if the options fill a gap within a
-    sentence, whose common end is then part of each option; None if all options follow `text`."""
+    sentence; the text after the gap is then part of each option. None if all options follow
+    `text`."""
 
     condition: str | None = None
-    """A determinant of the answer in addition to the content, such as the state of a store that the
-    model reads. Prompts of equal content and different conditions are sent separately."""
+    """Further input on which the answer depends, such as the state of a store that the model reads.
+    Prompts of equal content and different conditions are sent separately."""
 
     vocabulary_moments: bool = False
-    """Add mean and standard deviation of the whole vocabulary to the scores of options."""
+    """Add the mean and standard deviation of the vocabulary's log-probabilities to the scores of
+    options."""
 
     @model_validator(mode="after")
     def _has_one_content(self) -> "Prompt":
@@ -74,7 +76,7 @@ class Prompt(Record):
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False
     ) -> "Prompt":
-        """Copy without the cached key of the old content; see `pydantic.BaseModel`."""
+        """Return a copy without the cached key of the old content; see `pydantic.BaseModel`."""
         copied = super().model_copy(update=update, deep=deep)
         copied.__dict__.pop("key", None)
         return copied
@@ -103,11 +105,12 @@ class GenerationParams(Record):
     """Parameters of decoding."""
 
     max_new_tokens: int = Field(default=15, ge=1)
-    """Maximum number of new tokens; of the answer only if `max_reasoning_tokens` is given."""
+    """Maximum number of new tokens, or only of the answer's tokens if `max_reasoning_tokens` is
+    given."""
 
     max_reasoning_tokens: int | None = Field(default=None, ge=1)
-    """Maximum number of tokens of reasoning before the answer. With None, both together have
-    `max_new_tokens`."""
+    """Maximum number of tokens of reasoning before the answer. If None, `max_new_tokens` limits
+    both together."""
 
     reasoning_tags: Items[NonEmpty] | None = None
     """Opening and closing tags of reasoning, alternating, in addition to

@@ -29,7 +29,7 @@ class ScoringRequest(Record):
     """The text that is scored, including the space between it and the context, if any."""
 
     group: str | None = None
-    """Requests of a group begin alike, which runners use to reuse the shared prefix. Without a
+    """Requests of a group begin with the same text; runners reuse this shared prefix. Without a
     group, requests with the same context are a group."""
 
     bos: Literal["model", "eos", "none"] = "model"
@@ -127,14 +127,13 @@ class ScoredText(Record):
 
 
 def best_option(values: Sequence[float]) -> int | None:
-    """Return the option with the greatest score.
+    """Return the number of the option with the highest score.
 
     Args:
         values: One score per option, higher is better; values equal up to rounding are equal.
 
     Returns:
-        Its number from 0; None if two or more share the greatest score or one is NaN, so that
-        no option is chosen.
+        The number, from 0; None if several options have the highest score or a score is NaN.
 
     Examples:
         >>> best_option([-2.0, -1.0]), best_option([-1.0, -1.0])

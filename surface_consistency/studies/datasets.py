@@ -480,10 +480,10 @@ def score_predictions(
         item: Column of the ids or questions, if it does not have a usual name.
         prediction: Column of the texts, if it does not have a usual name.
         rule: Name of the matching rule, one of `matching.RULES`; that of the study by default.
-        in_order: Match a list of texts with the prompts by their order.
+        in_order: Whether a list of texts is matched with the prompts by order.
         missing: "drop" excludes a prompt whose prediction is absent, None or blank, "wrong" counts
             it as incorrect, and "raise" raises an error.
-        strip_prompt: Remove the prompt from an output that begins with it.
+        strip_prompt: Whether the prompt is removed from an output that begins with it.
         settings: Settings of the study, if the prompts were not made with its defaults.
 
     Returns:

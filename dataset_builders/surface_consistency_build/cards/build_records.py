@@ -103,40 +103,40 @@ def file_digest(path: Path, algorithm: str) -> str:
 class RowCounts:
     """Counts of one subset, by split and over all of its splits.
 
-    An instance is a fact with one surface form, whatever the number of its wordings; categories,
-    types and relations count instances, as in Table 3 of RedirectQA. An instance in two categories
-    counts in both.
+    An instance is a fact with one surface form, regardless of the number of its wordings;
+    categories, types and relations count instances, as in Table 3 of RedirectQA. An instance in two
+    categories counts in both.
     """
 
     key: Sequence[str] = ()
     """Fields that identify a row of a split; not checked if empty."""
 
     rows: Counter[str] = field(default_factory=Counter)
-    """Split to rows."""
+    """Number of rows, by split."""
 
     n_bytes: Counter[str] = field(default_factory=Counter)
-    """Split to bytes of its rows in memory."""
+    """Number of bytes of the rows in memory, by split."""
 
     facts: Counter[str] = field(default_factory=Counter)
-    """Split to distinct facts."""
+    """Number of distinct facts, by split."""
 
     canonical: Counter[str] = field(default_factory=Counter)
-    """Split to canonical instances."""
+    """Number of canonical instances, by split."""
 
     redirects: Counter[str] = field(default_factory=Counter)
-    """Split to redirect instances."""
+    """Number of redirect instances, by split."""
 
     categories: Counter[str] = field(default_factory=Counter)
-    """Category to redirect instances."""
+    """Number of redirect instances, by category."""
 
     types: Counter[str] = field(default_factory=Counter)
-    """Type name to redirect instances."""
+    """Number of redirect instances, by type name."""
 
     relations: Counter[str] = field(default_factory=Counter)
-    """Relation to facts."""
+    """Number of facts, by relation."""
 
     templates: Counter[str] = field(default_factory=Counter)
-    """Wording to rows."""
+    """Number of rows, by wording."""
 
     def watch(self, split: str, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield rows and count them.

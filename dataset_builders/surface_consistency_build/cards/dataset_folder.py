@@ -59,8 +59,8 @@ class Subset:
     """Columns of the rows, and their types."""
 
     meanings: Mapping[str, str] = field(default_factory=dict)
-    """Column to a description of its content, for the card, which also lists columns without a
-    description."""
+    """Description of each column's content, by column, for the card, which also lists columns
+    without a description."""
 
     key: tuple[str, ...] = ()
     """Fields that identify a row of a split; not checked if empty."""

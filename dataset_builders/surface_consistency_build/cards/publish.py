@@ -28,13 +28,13 @@ class Upload:
     """Its path in the repository."""
 
     n_bytes: int
-    """Its size."""
+    """Its size in bytes."""
 
     sha256: str
-    """Its checksum."""
+    """Its SHA-256."""
 
     n_rows: int | None
-    """Its rows; None if it is not a file of rows."""
+    """Number of its rows; None if it is not a file of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class PublishPlan:
         return sum(upload.n_bytes for upload in self.uploads)
 
     def lines(self) -> Iterator[str]:
-        """Return the plan as lines of text.
+        """Yield the plan as lines of text.
 
         Yields:
             One line per file: checksum, size, path and rows; then one line with the destination.

@@ -173,7 +173,7 @@ def _tokenize(buffer, i, stop, before, gap, classes, rule, edges, scratch, n):
         after = 0
         while True:
             if runs and kind == _WORD and width == 1:
-                # Eight bytes at a time: a word is read in one step, whatever its length.
+                # Eight bytes at a time: a word of any length is read in one step.
                 while True:
                     if i + 8 <= size:
                         chunk = _load(buffer, i)

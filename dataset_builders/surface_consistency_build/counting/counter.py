@@ -36,12 +36,12 @@ class Counts:
     """Counts of the names and entities of a table."""
 
     n_bounded: Int64s
-    """Occurrences of each name that the boundary rule allows, including those inside longer
-    names."""
+    """Number of occurrences of each name that the boundary rule allows, including those inside
+    longer names."""
 
     n_longest: Int64s
-    """Occurrences when a text is read from its start, with the longest name at each place, and
-    without the names inside it."""
+    """Number of occurrences if a text is read from its start, with the longest name at each place,
+    and without the names inside it."""
 
     n_documents: Int64s
     """Number of documents that contain each name, by `n_bounded`."""
@@ -50,7 +50,7 @@ class Counts:
     """Number of documents that contain a name of each entity, by `n_bounded`."""
 
     documents: int
-    """Documents read."""
+    """Number of documents read."""
 
     n_bytes: int
     """Number of bytes of UTF-8 read."""
@@ -126,7 +126,7 @@ class SurfaceCounter:
         self._documents = self._n_bytes = self._n_repaired = 0
 
     def sibling(self) -> Self:
-        """Return a counter at zero that uses the tables of this one, for another thread."""
+        """Return a counter with zero counts that shares the tables of this one, for a thread."""
         other = copy(self)
         other._reset()
         return other

@@ -30,10 +30,11 @@ class Hits(NamedTuple):
     """Number of the text."""
 
     starts: npt.NDArray[np.int64]
-    """First byte, in the block of all texts (in the form in which names are compared)."""
+    """Position of the first byte, in the block of all texts (in the form in which names are
+    compared)."""
 
     stops: npt.NDArray[np.int64]
-    """Byte after the last."""
+    """Position after the last byte."""
 
     keys: npt.NDArray[np.int64]
     """Number of the name."""

@@ -86,7 +86,7 @@ class PairCounter:
         self._of_entity = np.zeros(table.n_entities, dtype=np.int64)
 
     def sibling(self) -> "PairCounter":
-        """Return a counter at zero that uses the tables of this one, for another thread."""
+        """Return a counter with zero counts that shares the tables of this one, for a thread."""
         other = copy(self)
         other.surfaces = self.surfaces.sibling()
         other._both, other._of_entity = np.zeros_like(self._both), np.zeros_like(self._of_entity)

@@ -184,14 +184,14 @@ class CountRun(Job):
         return task
 
     def run(self, shard: int, *, documents: Iterable[str] | None = None) -> bool:
-        """Count one shard, unless that was done.
+        """Count one shard, unless it is already counted.
 
         Args:
             shard: Its number from 0.
             documents: The texts of the shard, only for a run of `plan_documents`.
 
         Returns:
-            Whether it was counted now; False if it was done before.
+            True if it was counted now; False if it was already counted.
 
         Raises:
             ValueError: If the shard does not exist.
@@ -218,10 +218,10 @@ class CountRun(Job):
             n_workers: Maximum number of processes; None for one per core.
 
         Returns:
-            Shards counted now.
+            Number of shards that were counted now.
 
         Raises:
-            RunError: If a process was killed; run again to count the rest.
+            RunError: If a process was killed; run again to count the remaining shards.
             RunError: As `run`.
             DataError: As `run`.
         """
@@ -397,10 +397,10 @@ class CountStep(_Step):
     """Counts the shards of a plan that belong to a task; a step for a `datatrove` executor.
 
     Plan the run once, in a folder that all tasks can access. A run of `CountRun.plan` reads its
-    files: the plan defines the shards, whatever the number of tasks, and a task counts the shards
-    whose number modulo the number of tasks is its rank. A run of `CountRun.plan_documents` counts
-    the documents of the steps before it: any reader (Parquet on a hub, S3, WARC), followed by
-    filters. A pipeline that is started again counts each shard once, and the merge rejects
+    files: the plan defines the shards, independent of the number of tasks, and a task counts the
+    shards whose number modulo the number of tasks is its rank. A run of `CountRun.plan_documents`
+    counts the documents of the steps before it: any reader (Parquet on a hub, S3, WARC), followed
+    by filters. A pipeline that is started again counts each shard once, and the merge rejects
     incomplete counts.
 
     Args:

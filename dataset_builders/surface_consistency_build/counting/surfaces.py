@@ -231,12 +231,12 @@ class SurfaceTable:
 
     @property
     def n_keys(self) -> int:
-        """Distinct names."""
+        """Number of distinct names."""
         return len(self.keys)
 
     @property
     def n_entities(self) -> int:
-        """Distinct entities."""
+        """Number of distinct entities."""
         return len(self.entities)
 
     @cached_property

@@ -28,13 +28,13 @@ class MentionCounts:
     """Linked mentions of the rows of a table and of its entities; None if not counted."""
 
     linked_mentions: Int64s | None = None
-    """Mentions of each row's entity by its name, shape `(len(table),)`."""
+    """Number of mentions of each row's entity by its name, shape `(len(table),)`."""
 
     linked_documents: Int64s | None = None
     """Number of documents with such a mention."""
 
     entity_linked: Int64s | None = None
-    """Mentions of each entity by any name, in the table or not, shape `(n_entities,)`."""
+    """Number of mentions of each entity by any name, in the table or not, shape `(n_entities,)`."""
 
     entity_linked_documents: Int64s | None = None
     """Number of documents with such a mention."""

@@ -120,7 +120,7 @@ class NameCounter:
             self.folded = SurfaceCounter(task.table, **(options | {"case": "fold"}))
 
     def sibling(self) -> "NameCounter":
-        """Return counters at zero that use the tables of these."""
+        """Return counters with zero counts that use the tables of these."""
         other = copy(self)
         other.pairs = None if self.pairs is None else self.pairs.sibling()
         other.surfaces = self.surfaces.sibling() if other.pairs is None else other.pairs.surfaces
@@ -228,11 +228,11 @@ class NameTask:
             write_parquet(inputs / "instances.parquet", self.instances)
 
     def counter(self) -> ShardCounter:
-        """Make a counter at zero; tables that are slow to build are built once."""
+        """Make a counter with zero counts; tables that are slow to build are built once."""
         return self.name_counter()
 
     def name_counter(self) -> NameCounter:
-        """Make a counter of the names at zero."""
+        """Make a counter of the names with zero counts."""
         return self._built.sibling()
 
     @cached_property
@@ -307,7 +307,7 @@ class NgramTask:
         write_json(folder / "inputs" / "instances.json", dict(self.instances), indent=None)
 
     def counter(self) -> NgramCounter:
-        """Make a counter at zero."""
+        """Make a counter with zero counts."""
         name = self.settings.tokenizer
         tokenize = None if name is None else ModelTokenizer(name)
         return NgramCounter(self.instances.values(), n=self.settings.n, tokenize=tokenize)

@@ -54,8 +54,8 @@ def dbpedia_uris(
 
     RedirectQA (footnote 7) resolves the URIs that Spotlight returns with the official endpoint. A
     count needs only the entities of the questions, so the query runs in the other direction: it
-    returns every URI that is `owl:sameAs` a given item, and the URIs that redirect to one of these,
-    which older releases of DBpedia, and linkers trained on them, use.
+    returns every URI that is `owl:sameAs` a given item, and the URIs that redirect to one of these.
+    Older releases of DBpedia, and linkers trained on them, use such URIs.
 
     Args:
         items: Wikidata ids such as "Q90"; each is looked up once.

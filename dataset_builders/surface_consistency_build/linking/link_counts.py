@@ -107,7 +107,7 @@ class LinkTask(NameTask):
         write_json(folder / "inputs" / "link.json", described, indent=None)
 
     def counter(self) -> ShardCounter:
-        """Make a counter at zero; tables that are slow to build are built once."""
+        """Make a counter with zero counts; tables that are slow to build are built once."""
         return _Links(self, self.name_counter())
 
     def mentions(self, counts: Counts, totals: State) -> MentionCounts:
@@ -134,7 +134,7 @@ def _rows_of(table: SurfaceTable) -> dict[tuple[str, str], list[int]]:
 
 
 def _no_counts(table: SurfaceTable) -> dict[str, npt.NDArray[np.int64]]:
-    """Make counts at zero."""
+    """Make zero counts."""
     sizes = {
         name: table.n_entities if name.startswith("entity") else len(table) for name in _COUNTED
     }
@@ -249,8 +249,8 @@ def count_link_rows(
     """Count the mentions in the rows of a linker, one row per mention.
 
     As in RedirectQA (section 4.1), the frequency of an entity is the number of its mentions by any
-    name, and the frequency of a name is the number of mentions of this entity whose span is exactly
-    the name. DuckDB reads the rows, so a file may be larger than memory.
+    name. The frequency of a name is the number of mentions of the entity whose span is exactly the
+    name. DuckDB reads the rows, so a file may be larger than memory.
 
     Args:
         source: File or pattern of files (.parquet, .jsonl, .csv, .tsv; text files also as .gz) with

@@ -19,16 +19,16 @@ class Mention(NamedTuple):
     """A span of a text that is linked to an entity."""
 
     start: int
-    """First character, in the text in NFC."""
+    """Position of its first character, in the text in NFC."""
 
     stop: int
-    """Character after the last."""
+    """Position after its last character."""
 
     surface: str
     """The text of the span, in NFC."""
 
     entity_id: str
-    """The entity."""
+    """Id of the entity."""
 
     score: float
     """Similarity score of the service, in [0, 1]."""

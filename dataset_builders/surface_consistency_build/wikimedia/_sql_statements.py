@@ -41,7 +41,7 @@ _HEADER_BYTES = 1 << 16
 
 
 class DumpFaultError(Exception):
-    """The dump has an invalid content at a window's position."""
+    """The dump has invalid content at a window's position."""
 
 
 class Window:

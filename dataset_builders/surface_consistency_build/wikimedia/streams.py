@@ -76,7 +76,7 @@ def open_dump(
     progress: ProgressHook | None = None,
     threads: int | None = None,
 ) -> "DumpStream":
-    r"""Open a dump file, whatever its compression.
+    r"""Open a dump file, compressed or not.
 
     The format is detected from the content, not from the name: gzip, bzip2, xz or zstd with one or
     many members, or uncompressed. Several threads decompress bzip2 and compare each block with its

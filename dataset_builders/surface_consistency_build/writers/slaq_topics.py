@@ -100,7 +100,7 @@ class TopicDraft(writer.Draft):
         )
 
     def take(self, text: str) -> None:
-        """Read an answer; one that breaks as many rules as the one before is ignored."""
+        """Read an answer; it is used if it breaks fewer rules than the earlier one."""
         is_first = self.written == WrittenTopic()
         try:
             written = parse_written(text)
@@ -126,8 +126,8 @@ class TopicDraft(writer.Draft):
     def review(self, rows: Sequence[tuple[Place, writer.Cells]]) -> None:
         """Apply corrections, and reject the topic if a row is not accepted; see `Draft.review`.
 
-        The topic is rejected by a row with a no and without a correction, and by a broken rule in a
-        row that is not marked as both open-domain and grounded.
+        The topic is rejected if a row is marked no and has no correction, or if a row breaks a rule
+        and is not marked as both open-domain and grounded.
         """
         texts, confirmed, rejected = [], set(), []
         for _, cells in rows:

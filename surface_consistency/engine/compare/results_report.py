@@ -288,7 +288,7 @@ class ComparisonReport:
                 )
 
     def tables(self) -> dict[str, Table]:
-        """Describe the frames.
+        """Return the tables of the comparison, with captions and notes.
 
         Returns:
             "differences" of several models, "models", a table "by_<column>" for tasks and each
@@ -493,7 +493,7 @@ class ComparisonReport:
         return "negative_flip_rate lost_of_known positive_flip_rate" if self.has_flips else ""
 
     def forest(self) -> ForestPlot:
-        """Draw the differences, tasks below each.
+        """Draw a forest plot of the differences, with tasks below each.
 
         Returns:
             The chart.
@@ -586,7 +586,7 @@ class ComparisonReport:
         )
 
     def ranks(self) -> ForestPlot:
-        """Draw the ranks that the data allow.
+        """Draw the range of possible ranks of each model.
 
         Returns:
             The chart.

@@ -45,7 +45,7 @@ class RunResults:
     """The runs, by the names of the models."""
 
     study: Study
-    """Their study."""
+    """The study of the runs."""
 
     by: Sequence[str]
     """Columns that make groups."""

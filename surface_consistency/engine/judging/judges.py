@@ -91,7 +91,7 @@ class Overrulable(Protocol):
     """A scorer of a study that adds columns, such as an origin, to the scores of another scorer."""
 
     def overruled(self, by: Judge) -> Judge:
-        """Use an LLM judge or human labels in its place.
+        """Replace the scorer by an LLM judge or human labels.
 
         Args:
             by: The scorer that replaces it.
@@ -184,9 +184,9 @@ class LLMJudge:
 
     All targets of one answer are one request. If a reply has an invalid form, the request is
     repeated once; after that its targets have no score. An empty answer is incorrect without a
-    request; a missing answer has no score. Requests and replies are stored in a run log, so an
-    interrupted judge resumes and sends no request twice. The targets need the column question. A
-    study with answers of another kind overrides `request` and `read`.
+    request; a missing answer has no score. Requests and replies are stored in a run log, so
+    interrupted scoring resumes and no request is sent twice. The targets need the column question.
+    A study with answers of another kind overrides `request` and `read`.
 
     Args:
         runner: The model backend: any runner that accepts conversations.
@@ -513,7 +513,7 @@ class HumanJudge:
     If the file has a column answer with the labelled answers, labels of other answers are an error.
     A label is 1 or 0, true or false, yes or no, right or wrong, in any case; an empty cell is a
     fact without a label. A further column is_recalled, of the same form, is for free answers.
-    Facts that are not in the file have no score, and neither have missing answers.
+    Facts that are not in the file, and missing answers, have no score.
 
     Args:
         path: The file, UTF-8.
@@ -528,7 +528,7 @@ class HumanJudge:
     """Short name."""
 
     judges_again = False
-    """Labels are of the first answers; the repeated sample has none."""
+    """False, because only the first answers are labelled and not the repeated sample."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = Path(path).name

@@ -253,7 +253,7 @@ _SCORES: Final = {
 def label_agreement(
     truth: pd.Series, judged: pd.Series, *, resamples: int = 10_000, seed: int = 0
 ) -> dict[str, object] | None:
-    """Validate scores against true labels of the same answers.
+    """Compute the agreement of scores with true labels of the same answers.
 
     Args:
         truth: True correctness labels; missing values are allowed.
@@ -282,7 +282,7 @@ def label_agreement(
 
 
 def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series) -> pd.DataFrame:
-    """Validate the scores of a scorer against other labels of the same answers, per kind of answer.
+    """Compute the agreement of a scorer with other labels of the same answers, per kind of answer.
 
     Args:
         kinds: The kind of each answer, such as its condition; the name is that of the column.
@@ -346,14 +346,14 @@ def corrected_table(
 
 
 def error_of_counts(row: Mapping[Any, Any] | None, kind: str) -> JudgeError:
-    """Read the errors of a scorer on a kind of answers from its row of agreement.
+    """Read the error counts of a scorer on one kind of answers from its row of agreement.
 
     Args:
         row: The counts, as of `agreement_columns`; None if no answer has a label and a score.
         kind: The kind, for messages.
 
     Returns:
-        The errors.
+        The error counts.
 
     Raises:
         ValueError: If no correct or no incorrect answer is labelled, or the scorer is not better

@@ -1,7 +1,7 @@
 """Prompts for an LLM judge of short and long answers, by the criteria of SLAQ's tables 2 and 3.
 
-They are worded by this package, or are those tables word for word. The texts of the paper are in
-the folder `papers`, whose NOTICE lists the table of each and the details that the paper does not
+They have this package's own wording, or are those tables word for word. The texts of the paper are
+in the folder `papers`, whose NOTICE lists the table of each and the details that the paper does not
 state. The name of a preset contains the digest of its texts, "paper@1f0c...", so that a run with
 other texts is detected.
 """
@@ -76,7 +76,7 @@ def fill_holes(text: str, values: Mapping[str, str]) -> str:
 
 
 def pin_prompts(choice: str, role: PresetRole) -> str:
-    """Name prompts with the digest of their texts.
+    """Return the name of a set of prompts, with the digest of its texts.
 
     Args:
         choice: "own" or "paper", or a value that this function returned.
@@ -86,7 +86,7 @@ def pin_prompts(choice: str, role: PresetRole) -> str:
         "own", or "paper@" and the first 12 digits of the SHA-256 of the role's texts.
 
     Raises:
-        ValueError: If it is neither, or the digest is that of the texts of another version.
+        ValueError: If `choice` is neither, or its digest is that of another version of the texts.
     """
     name, _, digest = choice.partition("@")
     if choice == OWN_WORDS:

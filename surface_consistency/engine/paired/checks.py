@@ -387,7 +387,7 @@ def _provenance(report: Report, run: Run) -> Provenance:
 
 
 def warning_of(runs: Sequence[Run]) -> str:
-    """Return the warning for runs whose numbers do not describe a model, or with known truth.
+    """Return the warning for runs of toy models or bundled samples.
 
     Args:
         runs: The runs.

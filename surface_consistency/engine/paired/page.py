@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")
-_MOST_NOTES: Final = 4
 _NOT_RECORDED: Final = "(not recorded)"
+_MOST_NOTES: Final = 4
 """Maximum number of contrasts of models below the squares."""
 
 Row = Mapping[Any, Any]
@@ -201,7 +201,7 @@ def paired_finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], 
 def headed(
     between: list[say.Sentence], leads: list[say.Sentence], details: list[say.Sentence]
 ) -> tuple[list[say.Sentence], list[say.Sentence]]:
-    """Begin with how models differ if there are several, else with each model's own number.
+    """Choose the finding: the differences between models, or else the sentences on each model.
 
     Args:
         between: Sentences on how models differ.
@@ -209,14 +209,14 @@ def headed(
         details: Further sentences.
 
     Returns:
-        Finding and summary.
+        The finding, and the summary with all other sentences.
     """
     leads = leads or [["There are no scored pairs."]]
     return (between, [*leads, *details]) if between else (leads, details)
 
 
 def hardly_correct(report: Report, row: Row) -> list[say.Sentence]:
-    """Report the accuracy of a model with hardly any correct answer, instead of its consistency.
+    """Report the accuracy, not the consistency, of a model with hardly any correct answer.
 
     Args:
         report: The runs.
@@ -275,8 +275,8 @@ def same_sentences(
         report: The runs.
         tables: The tables.
         row: A row with model and panel.
-        rate: "same_answer" for answers with the same words, or "same_by_rule" for answers that are
-            the same by a rule, if the two conditions differ in the form of answers.
+        rate: "same_answer" for answers with the same words; "same_by_rule" for answers that are the
+            same by a rule, for conditions that differ in the form of answers.
 
     Returns:
         One sentence; none without an interval.
@@ -450,7 +450,7 @@ def section(
         title: Its heading.
         blocks: Its blocks.
         lead: Paragraph below the heading.
-        is_folded: Whether it is folded at first.
+        is_folded: Whether it is collapsed initially.
 
     Returns:
         The section; None without blocks.
@@ -500,7 +500,7 @@ def highlight_blocks(report: Report) -> list[Table]:
 
 
 def flips_section(report: Report, tables: Tables) -> Section | None:
-    """Show the flip rate by group over the noise floor: one chart per grouping and panel."""
+    """Show the flip rate by group and the noise floor: one chart per grouping and panel."""
     return section("flips", "Flip rate by group", _flip_charts(report, tables))
 
 

@@ -216,10 +216,10 @@ def above_noise_by(report: Report, columns: Sequence[str]) -> pd.Series:
         columns: Columns of the outcomes that make the groups, in addition to model and panel.
 
     Returns:
-        The one-sided p-value of no more flips than by noise, the largest of the strata, NaN if that
-        of a stratum is not inferred,
-        Holm-corrected over the groups of a model and panel; indexed by model, panel if there is
-        one, and labels as tables name them. Empty without a noise floor.
+        One-sided p-values of the null hypothesis that flips are not more frequent than by noise,
+        Holm-corrected over the groups of a model and panel. Each is the maximum over the strata,
+        and NaN if a stratum has no test. The index is the model, the panel if there is one, and
+        labels as tables name them. Empty without a noise floor.
     """
     rows = pd.DataFrame(_noise_contrasts(report, columns))
     if rows.empty:
@@ -426,7 +426,7 @@ Rates = Callable[[Report, list[str], bool], pd.DataFrame]
 
 
 def is_hardly_right(row: Mapping[Any, Any]) -> bool:
-    """Return whether so few answers are correct that most pairs agree by two incorrect answers.
+    """Return whether so few answers are correct that pairs agree mostly in being incorrect.
 
     Args:
         row: A row of `metrics.paired_by`.
@@ -516,8 +516,8 @@ def paired_tables(
         Tables by name. "overall" and one table per grouping have the columns of
         `metrics.paired_by` and detectable_difference (`with_detectable`). "overall" also has kappa
         with its interval and odds_ratio (first_only / second_only), the groupings have
-        p_value_holm, Holm-corrected over the groups of a model. Further "same_answer", the
-        tables of `contrast_tables`, and "generalisation" if the study has several clusters.
+        p_value_holm, Holm-corrected over the groups of a model. Also "same_answer", the tables of
+        `contrast_tables`, and "generalisation" if the study has several clusters.
     """
     rates = rates or paired_rates
     tables = {"overall": _overall(report, rates, texts)}

@@ -39,14 +39,13 @@ class OpenAICompatibleRunner(Runner):
     429 or 5xx are repeated after an increasing wait; all requests respect a `Retry-After`. A prompt
     that the server rejects (400, 413, 422, or by a content filter) becomes an error of that prompt
     only. The run ends at an invalid key or model, an empty account, a redirection, a change of the
-    model, and if consecutive prompts fail or are rejected; finished answers are kept.
+    model, or consecutive prompts that fail or are rejected; finished answers are kept.
 
     Reasoning is the content of the fields `reasoning_content`, `reasoning` and `reasoning_details`,
     of parts of the content marked as thinking, or the text between known tags. Replies withheld by
     a content filter and refusals marked by the server have their own `Generation.finish_reason` and
     are not sent again. A reply that ended neither at a stop nor at the token limit is an error,
     which is sent again on resume; see `schemas.generations.server_end`.
-    `schemas.generations.server_end`.
 
     Args:
         model: Model id on the server.
@@ -63,7 +62,8 @@ class OpenAICompatibleRunner(Runner):
         max_refusals: Number of rejections with the same message that end a run without any answer.
         served_model: Model id that every response must contain; None for that of the first
             response.
-        text_as_chat: Send plain-text prompts as one user message, for servers with only chat.
+        text_as_chat: Whether plain-text prompts are sent as one user message, for servers with only
+            chat.
         max_tokens_field: Name of the field of the token limit, of reasoning and answer together;
             "max_completion_tokens" for some servers.
         extra_body: Further fields of every request, such as {"top_k": 1}.
@@ -140,7 +140,7 @@ class OpenAICompatibleRunner(Runner):
     def contacts(
         *, base_url: str | None = None, api_key_env: str = "OPENAI_API_KEY", **_: object
     ) -> str:
-        """Describe in one line what a runner with these options contacts.
+        """Describe in one line the server that a runner with these options contacts.
 
         Args:
             base_url: As for the runner.

@@ -1,8 +1,9 @@
 """Find the base fact of each prompt, which is the cluster of an audit.
 
-A base fact is a fact before renaming, which several topologies store. The answers to one base fact
-in several databases are not independent, and with retrieval off they are nearly copies. The same
-is true of answers under its alias names, and to the decoys and near misses derived from it.
+A base fact is a fact before renaming; several topologies contain facts made from it. The answers
+to one base fact in several databases are not independent, and with retrieval off they are nearly
+copies. The same is true of answers under its alias names, and to the decoys and near misses derived
+from it.
 """
 
 import hashlib
@@ -29,13 +30,13 @@ def base_facts(prompts: Sequence[tuple[str, AuditPrompt]]) -> list[BaseFact]:
 
     A base fact is known if a prompt names it in `base_fact`, or as subject and relation of a fact
     of topology base. Known base facts are the same if their names are equal, ignoring case and
-    spacing. Each other prompt has the base fact of its own name. Without one, it has the only base
-    fact with which it shares a name of the subject and a name of the relation, by the audit's
-    comparison of names or with punctuation; names of only one base fact take precedence. Other
-    prompts that share names, also through further prompts, contain the same question and are one
-    cluster: that of a base fact if they share names with only one. The remaining prompts are not
-    linked, such as decoys of the published files, which do not name base facts, and questions that
-    two base facts share.
+    spacing. Each other prompt has the base fact of its own name, if there is one. Otherwise it has
+    the only base fact with which it shares a name of the subject and a name of the relation. Names
+    are compared by the audit's key or with punctuation; names of only one base fact take
+    precedence. Other prompts that share names, also through further prompts, contain the same
+    question and are one cluster: that of a base fact if they share names with only one. The
+    remaining prompts are not linked, such as decoys of the published files, which do not name base
+    facts, and questions that two base facts share.
 
     Args:
         prompts: Pairs of a topology and a prompt, in any order. Pass the prompts of all databases

@@ -64,7 +64,7 @@ class AuditVerdict(Verdict):
     for all other answers."""
 
     attributed_to: str | None
-    """The entry behind it, as "subject | relation | object"; None without one."""
+    """The entry of this origin, as "subject | relation | object"; None without one."""
 
 
 class AuditJudge:

@@ -609,14 +609,14 @@ def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
 
 
 def guard_checks(report: Report, tables: Tables) -> Iterator[Check]:
-    """Report the findings of the guards of each run: databases, deletions, states, prompts."""
+    """Report problems of each run with its databases, deletions, states and prompts."""
     for run in report.runs:
         found = list(_guards(run))
         yield from found or [_TEXTS.check("nothing_found", label=run.label)]
 
 
 def _guards(run: Run) -> Iterator[Check]:
-    """Yield the findings of the guards of a run."""
+    """Yield the problems of a run."""
     label, check = run.label, _TEXTS.check
     for row in _check_rows(run, "contamination"):
         if row["is_contaminated"]:
@@ -685,7 +685,7 @@ def _readable(row: Row) -> Iterator[str]:
 
 
 def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
-    """Report the noise floor, few facts and a low start."""
+    """Report the noise floor, few facts, and a low accuracy under FULL."""
     for run in report.runs:
         noise = noise_counts(report, run).get("DEL-ON")
         scored = scored_pairs(run.outcomes)

@@ -39,13 +39,13 @@ _ENTRIES = ("remaining", "shared_surface", "shared_by_punctuation")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditPlan:
-    """The store and settings that a runner of an audit needs; called as `Plan.prepare`."""
+    """The store and settings that a runner of an audit needs; it is used as `Plan.prepare`."""
 
     store: AuditFactStore
     """The store that answers lookups."""
 
     databases: Mapping[str, AuditDatabase]
-    """The databases by name, with the deletions and the entries that these leave."""
+    """The databases by name, with the deletions and the entries that remain after them."""
 
     settings: AuditSettings
     """The settings of the study."""
@@ -90,7 +90,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
         RunnerError: If a retriever was built over another database.
 
     Warns:
-        DataWarning: For each database in which a deletion leaves its fact.
+        DataWarning: For each database in which a fact is still stated after its deletion.
         DataWarning: If two databases are equal.
     """
     # Prompts that are not drawn or are beyond the limit also link the others.
@@ -172,7 +172,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
 
 
 def to_audit_prompt(target: Mapping[Any, Any]) -> AuditPrompt:
-    """Read the fact and its prompt off a target.
+    """Read the fact and its prompt from a target.
 
     Args:
         target: A row of `Plan.items`, as planned or as read back from its file.
@@ -265,7 +265,7 @@ def _warn_equal(contents: Mapping[str, str]) -> None:
 def _facts(
     conditions: Sequence[AuditCondition], databases: Mapping[str, AuditDatabase]
 ) -> Iterator[tuple[AuditCondition, AuditPrompt, dict[Any, Any]]]:
-    """Iterate over the facts of all conditions, each with the entries that its deletion leaves."""
+    """Iterate over the facts of all conditions, each with the remaining entries."""
     left = {
         name: dict(zip(database.closures, database.left.to_dict("records"), strict=True))
         for name, database in databases.items()
@@ -373,7 +373,7 @@ def _database_rows(
 
 
 def _closure_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
-    """Count the entries that the deletions of each database leave."""
+    """Count the remaining entries of each database after the deletions."""
     for name, database in databases.items():
         counts = dict(database.counts)
         # In the order of the file's columns.

@@ -83,12 +83,12 @@ _SLICES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def export_published(scored: Scored) -> None:
-    """Write the answers and means of a scored run as the published audit did.
+    """Write the answers and means of a scored run in the format of the published audit.
 
     The folder gets three kinds of files. `results/<database>/<style>.jsonl` contains the answers:
-    `model_output` is the cleaned answer that was scored, as in the published rows, `raw_output` the
-    output of the model, and each has the trace of its first lookup, whose value the published code
-    uses as the answer. `per_state_metrics.csv` contains means by condition and state, and
+    `model_output` is the cleaned answer that was scored, as in the published rows, and `raw_output`
+    is the output of the model. Each has the trace of its first lookup, whose value the published
+    code uses as the answer. `per_state_metrics.csv` contains means by condition and state, and
     `cross_state_metrics.csv` means by condition with leakage, mediated correctness and artifacts.
     The artifact rate is missing if a trace is missing, and the paired rates without pairs.
     `exact_match` and the rates computed from it use the correctness labels of the run; containment,

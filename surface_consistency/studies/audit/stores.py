@@ -33,8 +33,8 @@ from surface_consistency.studies.audit.retrieval.verification import closure_cou
 from surface_consistency.studies.audit.settings import AuditSettings
 
 RETRIEVERS: Final = ("minilm", "bm25", "fuzzy", "hybrid")
-"""Names that `retrievers_by_name` accepts: all-MiniLM-L6-v2; by words; by letters; the first and
-the second combined."""
+"""Names that `retrievers_by_name` accepts: all-MiniLM-L6-v2; search by words; search by letters;
+and the first two combined."""
 
 
 MakeRetriever = Callable[[Triplets], Retriever]
@@ -48,7 +48,7 @@ def built_once(make: MakeRetriever) -> MakeRetriever:
         make: Makes a retriever.
 
     Returns:
-        A function that makes one retriever for each content, whatever the number of calls.
+        A function that makes one retriever per content and returns it again in later calls.
     """
     made: dict[str, Retriever] = {}
 
@@ -127,10 +127,10 @@ class AuditDatabase:
     """The entries that the deletion of each fact removes, by `fact_key`."""
 
     left: pd.DataFrame
-    """The entries that the deletions leave, in the same order, as of `verify_closures`."""
+    """The entries that remain after each deletion, in the same order, as of `verify_closures`."""
 
     counts: Mapping[str, Any]
-    """The same for all facts together, as of `closure_counts`."""
+    """Counts of these entries over all facts, as of `closure_counts`."""
 
     others: tuple[tuple[int, ...], ...]
     """For each fact, the entries with its subject and relation and another object: a lookup finds
@@ -141,7 +141,7 @@ class AuditDatabase:
 
 
 def fact_key(prompt: AuditPrompt) -> str:
-    """Return the key of a fact with its aliases, whatever the style of the prompt.
+    """Return the key of a fact with its aliases, independent of the style of the prompt.
 
     Args:
         prompt: A prompt.
@@ -169,14 +169,14 @@ def build_database(
         make_retriever: Makes the retriever.
 
     Returns:
-        Store, deletions and the entries that these leave.
+        Store, deletions and remaining entries.
 
     Raises:
         ValueError: If a radius is set for a retriever without encoder.
         RunnerError: If the retriever was built over another database.
 
     Warns:
-        DataWarning: If a deletion leaves its fact.
+        DataWarning: If a fact remains after its deletion.
     """
     by_key = {fact_key(prompt): prompt for prompt in prompts}
     facts = list(by_key.values())
@@ -253,8 +253,8 @@ class AuditFactStore:
     """Answers the lookups of all prompts of an audit, each from its database, fact and state.
 
     Args:
-        databases: The databases by name; lookups in those with one name per entity and relation
-            first follow the pointers.
+        databases: The databases by name; in those with one name per entity and relation, the names
+            of a query are replaced by the canonical names first.
         contexts: Database, state and deletion of each prompt, by prompt id.
         off_mode: Mode of lookups with retrieval off.
         query: Lookup query for models that do not write lookups.
@@ -274,7 +274,7 @@ class AuditFactStore:
         self._query = query
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Describe everything that affects the answers.
+        """Return everything that affects the answers.
 
         Returns:
             The mode of retrieval off, and a digest of stores and deletions.

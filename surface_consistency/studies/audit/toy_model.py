@@ -29,15 +29,15 @@ def training_examples(
 ) -> list[TrainingExample]:
     """Write the training text of a toy model.
 
-    Each prompt has two lookups whose value is read but not learned, one lookup without result, one
-    plain answer "unknown", and two lookups under a made-up subject, so that the model copies the
-    subject from its prompt instead of recalling one from training. For a leaked fact the model
-    learns the value in the lookup, after a lookup without result, and in plain text. Examples of
-    leaked facts are repeated until they are a tenth of all, because few facts leak and the model
+    Each prompt has two lookups whose value is read but not learned, one lookup without result, and
+    one plain answer "unknown". It also has two lookups under a made-up subject, so that the model
+    copies the subject from its prompt instead of recalling one from training. For a leaked fact the
+    model learns the value in the lookup, after a lookup without result, and in plain text. Examples
+    of leaked facts are repeated until they are a tenth of all, because few facts leak and the model
     must distinguish them from the others.
 
     Args:
-        prompts: The prompts, of all styles wanted.
+        prompts: The prompts, in all required styles.
         leaked: Subject and relation of each fact that the model is to learn.
         seed: Seed of the made-up subjects.
 
@@ -98,7 +98,7 @@ def train_memory_toy_model(
     writes `<|db_end|>.` and stops. Without lookups it writes "unknown", except for leaked facts.
 
     Args:
-        prompts: The prompts of a database, of all styles wanted.
+        prompts: The prompts of a database, in all required styles.
         folder: Folder for the model; created if it does not exist.
         leaked: Subject and relation of each fact that the model is to learn.
         steps: Number of optimiser steps of 32 texts, 1 or more.

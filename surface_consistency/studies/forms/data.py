@@ -347,7 +347,7 @@ def _without_correct_ones(rows: pd.DataFrame) -> list[tuple[str, ...]]:
     """Remove the incorrect choices that another row of the same question accepts.
 
     If the forms of an item have equally many choices, as in translations, a choice that is removed
-    in one form is removed in all, so that the position of a choice has the same meaning everywhere.
+    in one form is removed in all. So the position of a choice has the same meaning in all forms.
     """
     if not rows["choices"].map(len).any():
         return list(rows["choices"])

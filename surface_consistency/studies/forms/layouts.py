@@ -30,7 +30,7 @@ _PRESETS: Final = Path(__file__).with_name("presets.toml")
 
 
 class Layout(Record):
-    """Assignment of the cells of a source to fields; {column} in a text stands for a cell."""
+    """Assignment of the cells of a source to fields; {column} in a text is replaced by a cell."""
 
     source: str = ""
     """Hub repository; "" if the user must provide files."""
@@ -93,7 +93,7 @@ class Layout(Record):
     """Marker of the place of the answer in a sentence; "" for questions."""
 
     split: str = ""
-    """Letters after which a line is split into question and answer, at the last occurrence."""
+    """Characters; a line is split into question and answer after the last of any of them."""
 
     frame: NonEmpty = "Q: {question} A:"
     """Prompt template."""

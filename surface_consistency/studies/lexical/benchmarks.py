@@ -117,7 +117,7 @@ def load_benchmark(
         ColumnNotFoundError: If a column is missing.
         RecordError: If a row is invalid; the message names file, line and column. A row without a
             label, as in test splits with hidden labels, is invalid.
-        DataError: If there are 0 rows, or the task is unknown.
+        DataError: If there are no rows, or the task is unknown.
     """
     if task not in _LAYOUTS:
         raise DataError(f"unknown task {shown(task)}; the tasks are {', '.join(_LAYOUTS)}")

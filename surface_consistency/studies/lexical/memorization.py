@@ -1,7 +1,7 @@
 """Memorization of a benchmark by a model, and prediction of correctness from it.
 
-Section 6 of the study of lexical popularity: extraction (TDE), membership (MIA) by the loss and by
-neighbours. Min-K % and Min-K++ are not in the paper.
+It implements section 6 of the study of lexical popularity: extraction (TDE), and membership
+inference (MIA) by the loss and by neighbours. Min-K % and Min-K++ are not in the paper.
 """
 
 import math
@@ -65,16 +65,16 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     """Compute the memorization scores of a run.
 
     Args:
-        folder: A run with `memorization`.
+        folder: A run with the setting `memorization`.
         k: Proportion of the tokens that Min-K uses.
 
     Returns:
-        One row per text (instance and option): item, option (its position), is_right (whether it is
-        the correct option), n_tokens, is_sum (whether the runner returned a sum without tokens, so
-        that only extraction is known), extracted (whether greedy decoding of the first half yields
-        the second: each of its tokens is the most likely one after the preceding tokens),
-        extraction (log-likelihood of the second half given the first), loss (mean per token),
-        neighbours (loss minus that of neighbours), min_k and min_k_plus_plus. Unknown values are
+        One row per text (instance and option): item; option, its position; is_right, whether it is
+        the correct option; n_tokens; is_sum, whether the runner returned a sum without tokens, so
+        that only extraction is known; extracted, whether greedy decoding of the first half yields
+        the second (each of its tokens is the most likely one after the preceding tokens);
+        extraction, the log-likelihood of the second half given the first; loss, the mean per token;
+        neighbours, the loss minus that of neighbours; min_k and min_k_plus_plus. Unknown values are
         NaN.
 
     Raises:

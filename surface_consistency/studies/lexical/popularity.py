@@ -1,6 +1,7 @@
 """Accuracy by the popularity of the n-grams of an instance, and its shift in other words.
 
-Section 4 of the study of lexical popularity, with table 3 and figures 1 and 4 of the paper.
+It implements section 4 of the study of lexical popularity, with table 3 and figures 1 and 4 of the
+paper.
 """
 
 import math
@@ -96,9 +97,9 @@ class PopularityAnalysis(Analysis):
         Returns:
             "popularity_accuracy" (figures 1 and A of the paper), "popularity_shift" (table 3, with
             Wilcoxon's test, which assumes independent instances, and a clustered test of the mean
-            change), "popularity_paired" (paired correctness, by popularity and by whether it fell,
-            with McNemar's test) and "popularity_distribution" (figure 4). The scale of a task is
-            computed from all its texts in the original words.
+            change), "popularity_paired" (paired correctness, by popularity and by whether
+            popularity decreased, with McNemar's test) and "popularity_distribution" (figure 4). The
+            scale of a task is computed from all its texts in the original words.
 
         Raises:
             DataError: If the counts cannot be read or are of other texts.

@@ -1,6 +1,7 @@
 """Zero-shot prompts of benchmark instances, identical to those of lm-evaluation-harness.
 
-Also the prompts of the LLM judge of meaning, and of the texts whose memorization is measured.
+The module also contains the prompts of the LLM judge of meaning, and of the texts whose
+memorization is measured.
 """
 
 import re
@@ -124,7 +125,7 @@ def memorization_prompts(
     Args:
         name: Name of the instance, unique in the run.
         instance: The instance.
-        neighbours: By text: versions of it with some words replaced; texts may be missing.
+        neighbours: Versions of each text with some words replaced, by text; texts may be missing.
 
     Yields:
         For each option the prompts `NAME/OPTION/text`, `NAME/OPTION/half` if the text has at least

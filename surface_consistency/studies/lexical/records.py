@@ -123,7 +123,7 @@ class PerturbedInstance(Record):
     """Number of the draw of synonyms."""
 
     edits: Items[Edit]
-    """The replaced words, in order of position; empty if there is not a replaceable word."""
+    """The replaced words, in order of position; empty if no word is replaceable."""
 
     is_broken: bool
     """Whether a word was replaced in some options only, so that the options differ in further words

@@ -18,8 +18,8 @@ def choose_senses(settings: LexicalSettings) -> senses.SenseChooser:
     """Return the chooser of the senses of words.
 
     Args:
-        settings: The options of the study; an LLM judge of senses writes its log and the senses to
-            the folder `settings.home`, or does not write them without a folder.
+        settings: The options of the study. An LLM judge of senses writes its log and the senses to
+            the folder `settings.home`; if it is None, it does not write them.
 
     Returns:
         The chooser; a model is queried once for all wordings of the same words.

@@ -1,6 +1,6 @@
 """Analyse whether a model that links two names also answers consistently under both names.
 
-The paper compares categories by eye; this analysis joins the two studies pair by pair.
+The paper compares categories by inspection; this analysis joins the two studies pair by pair.
 """
 
 import math
@@ -41,7 +41,7 @@ class LinkingConsistencySettings(Settings):
 
 
 class LinkingConsistency(Analysis):
-    """Compare flips between pairs whose two names the model links and the other pairs."""
+    """Compare the flips of pairs whose two names the model links with those of the other pairs."""
 
     name = "linking_vs_consistency"
     title = "Linking and consistency"
@@ -71,7 +71,7 @@ class LinkingConsistency(Analysis):
         Returns:
             "linking_vs_consistency", one row per model, template and set of pairs (all, and those
             correct under the title): numbers of pairs, flip rates in [0, 1] of linked and not
-            linked pairs, their difference with its interval, and the area under the curve with
+            linked pairs, their difference with its interval, and the area under the ROC curve with
             which low log-odds of yes predict a flip.
 
         Raises:

@@ -66,7 +66,7 @@ def linking_examples(
     character of one of its names. A semantic negative replaces the canonical name by that of the
     nearest other entity. A negative never contains two known names of one entity; such a negative
     is drawn again. A pair of several categories has examples in the wording of each category;
-    totals count those of the first.
+    totals count only those of the first.
 
     Args:
         data: The questions; wordings and facts of one pair of names are combined.
@@ -75,9 +75,10 @@ def linking_examples(
         limit: Maximum number of pairs of names, in a random order given by the seed; None for all.
         seed: Random seed of the characters and of `limit`.
         surface_negative: Method of making surface negatives: "one-character", as in the paper, or
-            "other-entity-same-shape", which uses a redirect to another entity. It has the same
-            shape (order of capitals, small letters, digits and signs, with any run lengths), the
-            nearest length and, if available, the same category. It is never disputable.
+            "other-entity-same-shape", which uses a redirect to another entity. That redirect has
+            the same shape (order of capitals, small letters, digits and signs, with any run
+            lengths), the nearest length and, if available, the same category. The negative is never
+            disputable.
 
     Returns:
         One row per example: for each pair and category a positive, a surface negative and a

@@ -1,4 +1,4 @@
-"""Tables and page of the linking probe: the paper's table 7, areas under the curve, and orders."""
+"""Tables and page of the linking probe: the paper's table 7, ROC areas, and orders of names."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -54,7 +54,7 @@ def _totals(report: Report) -> Report:
 
 
 def linking_tables(report: Report) -> dict[str, Table]:
-    """Compute the rates of table 7 and areas under the curve, and the tables of both orders.
+    """Compute the rates of table 7 and areas under the ROC curve, and the tables of both orders.
 
     Args:
         report: The runs.

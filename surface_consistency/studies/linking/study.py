@@ -68,7 +68,7 @@ _FIRST_WORD: Final = re.compile(r"\w+")
 
 
 class LinkingJudge:
-    """Read yes or no from the log-odds of the words, or from the first generated word.
+    """Reads yes or no from the log-odds of the words, or from the first generated word.
 
     Args:
         baselines: Log-odds of each wording and order with N/A for the names, by prompt id.

@@ -1,4 +1,4 @@
-"""Sample the pairs of a run that are analysed: pairs correct both times and pairs correct once."""
+"""Sample the pairs of a run for the analysis: pairs with two correct answers, and with one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -54,10 +54,10 @@ class SampledPair:
     """Two answers to one fact."""
 
     pair: str
-    """The pair."""
+    """Id of the pair."""
 
     item: str
-    """The fact."""
+    """Id of the fact."""
 
     cluster: str
     """Cluster for intervals and folds, such as the topic."""

@@ -30,8 +30,8 @@ class MechanismSettings(PaperSettings):
     the logarithm of its probability."""
 
     positions: Literal["all", "answer", "last"] = "all"
-    """Positions of the ablation: all; only those that generate the answer, which is faster and
-    another definition; or only the token before the answer."""
+    """Positions of the ablation: all; only those that generate the answer, which is faster but a
+    different definition; or only the token before the answer."""
 
     ablation: Literal["zero", "mean", "resample"] = "zero"
     """Value that replaces a component: zero, as in the paper; its mean over the sampled prompts; or
@@ -72,14 +72,14 @@ class MechanismSettings(PaperSettings):
     """Keyword argument of that runner, its value JSON or text."""
 
     whole_answer: bool = True
-    """Comparison of whole answers in addition to spans, to check that the result does not depend on
-    the rule of spans; without it, reading stops at the end of the span."""
+    """Also compare whole answers, to check that the result does not depend on the rule of spans;
+    otherwise, tokens after the span are not read."""
 
     folds: int = Field(default=5, ge=2)
     """Number of folds of the prediction of alignment."""
 
     heat_maps: int = Field(default=2, ge=0)
-    """Number of pairs per run whose components are drawn, from both classes in turn."""
+    """Number of pairs per run that are shown as heat maps, from both classes in turn."""
 
     dtype: str = "float32"
     """Torch dtype: auto, float32, bfloat16 or float16; 16 bits round many effects to 0."""

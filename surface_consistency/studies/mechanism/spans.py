@@ -39,13 +39,13 @@ class Span:
     """Part of an answer."""
 
     start: int
-    """Its first character."""
+    """Position of its first character."""
 
     stop: int
-    """The character after its last; `start` if nothing was found."""
+    """Position after its last character; `start` if nothing was found."""
 
     source: SpanSource
-    """How it was found."""
+    """How the span was found."""
 
     @property
     def is_found(self) -> bool:
@@ -58,7 +58,7 @@ class SpanRequest:
     """A long answer in which the span of a fact is searched."""
 
     answer_id: str
-    """The answer."""
+    """Id of the answer."""
 
     short: str
     """The short answer to the same fact."""
@@ -258,7 +258,7 @@ _INSTRUCTION: Final = (
 
 
 def judged_spans(requests: Sequence[SpanRequest], judge: LLMJudge) -> dict[str, Span]:
-    """Have an LLM judge copy the part of each long answer that states the fact.
+    """Find the part of each long answer that states the fact, as copied by an LLM judge.
 
     Args:
         requests: The answers.

@@ -129,10 +129,10 @@ class MeasuredRun:
     """Measurements of one run; importances have one column per component."""
 
     label: str
-    """The run."""
+    """Label of the run."""
 
     sample: Sample
-    """Its pairs."""
+    """Sampled pairs of the run."""
 
     spans: Mapping[str, Span]
     """The span of the fact in each answer."""

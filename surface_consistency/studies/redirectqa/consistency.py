@@ -1,6 +1,6 @@
 """Consistency of redirects with titles answered correctly and with titles answered incorrectly.
 
-Figure 2 of RedirectQA (arXiv 2604.21882), and table 2 of the Japanese paper.
+These are figure 2 of RedirectQA (arXiv 2604.21882), and table 2 of the Japanese paper.
 """
 
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ def _titles(report: Report) -> dict[str, str]:
 
 
 def finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
-    """Begin with the contrast that the demo planted, if a run is of its model.
+    """Report the contrast planned in the demo's training text first, if a run is of its model.
 
     Args:
         report: The runs.

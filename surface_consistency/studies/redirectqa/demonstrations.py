@@ -111,10 +111,10 @@ class DemonstrationPool:
 
         Args:
             target: The question that will follow.
-            shots: How many, 0 or more.
+            shots: Number of demonstrations, 0 or more.
 
         Returns:
-            `shots` demonstrations, none of the target's relation.
+            `shots` demonstrations, all of relations other than the target's.
 
         Raises:
             ValueError: If `shots` is negative, or the other relations of this template have fewer
@@ -214,7 +214,7 @@ class GivenDemonstrations:
 
         Args:
             target: The question that will follow.
-            shots: How many, 0 or more.
+            shots: Number of demonstrations, 0 or more.
 
         Returns:
             The first `shots` demonstrations that may precede it.
@@ -263,7 +263,7 @@ def _round_robin(
 def _pick(
     items: list[Question], taken: set[str], random: Random, subject_id: str | None
 ) -> Question | None:
-    """Draw one unused question about another subject; None if there is not one."""
+    """Draw one unused question about another subject; None without such a question."""
 
     def is_free(item: Question) -> bool:
         return item.id not in taken and (subject_id is None or item.subject_id != subject_id)

@@ -1,6 +1,6 @@
 """Does accuracy correlate with the corpus frequency of the entity, or with that of the name?
 
-Section 4 and appendices B.3 and B.4 of RedirectQA (arXiv 2604.21882), for the user's own runs.
+The analysis is that of section 4 and appendices B.3 and B.4 of RedirectQA (arXiv 2604.21882).
 """
 
 import warnings
@@ -90,12 +90,13 @@ class FrequencyAnalysis(Analysis):
 
         Returns:
             "frequency_correlations" (tables 5 and 6 of the paper and its Steiger tests),
-            "frequency_partial" (tables 2 and 6), "frequency_others" (with the other names instead
-            of the entity, with zeros, and controlled for pairs) and "frequency_bins" (figure 3),
-            one row per model and subset (and variant, or bin); and "frequency_pageviews" if the
-            counts have pageviews. Correlations are in [-1, 1]; intervals and `p_value` are
-            clustered by the report's clusters and agree; `p_value_independent` assumes independent
-            rows, as in the paper.
+            "frequency_partial" (tables 2 and 6), "frequency_others" (variants: the other names
+            instead of the entity, counts of zero included, and controlled for pairs) and
+            "frequency_bins" (figure 3). Each has one row per model and subset (and variant, or
+            bin). "frequency_pageviews" is included if the counts have pageviews. Correlations are
+            in [-1, 1]; intervals and `p_value` are clustered by the report's clusters and are
+            consistent with each other; `p_value_independent` assumes independent rows, as in the
+            paper.
 
         Raises:
             DataError: If the counts cannot be read, lack the measure, or are of other questions.

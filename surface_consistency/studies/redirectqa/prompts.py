@@ -1,8 +1,8 @@
 r"""Few-shot prompts of questions: the demonstrations of each question, and the frames.
 
-The default is that of PopQA (Mallen et al., 2023), which RedirectQA follows: demonstrations
-`Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`. Other languages have
-their own frames.
+The default format is that of PopQA (Mallen et al., 2023), which RedirectQA also uses:
+demonstrations `Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`. Other
+languages have their own frames.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -142,8 +142,8 @@ def build_prompts(
 ) -> Iterator[Prompt]:
     """Build one prompt per question; its id is that of the question.
 
-    All questions of a fact under one template get the same demonstrations, so the members of a
-    pair differ only in the surface form, unless each question has its own demonstrations.
+    Unless each question has its own demonstrations, all questions of a fact under one template have
+    the same ones, so the members of a pair differ only in the surface form.
 
     Args:
         rows: The questions, columns of `QUESTION_COLUMNS`.

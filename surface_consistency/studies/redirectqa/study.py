@@ -173,7 +173,7 @@ class RedirectQAStudy(Study):
     def plan(
         self, data: RedirectQA, settings: RedirectQASettings, *, runner: Runner | None = None
     ) -> Plan:
-        """Plan one prompt per question; demonstrations are drawn from all data, also unselected.
+        """Plan one prompt per question; demonstrations come from all data, not only the selection.
 
         Returns:
             One group of prompts, one target per question, one pair per redirect.

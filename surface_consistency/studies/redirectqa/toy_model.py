@@ -55,11 +55,11 @@ def plan_exposures(
     """Plan how often each name of each fact occurs in the training text.
 
     One fact in six is held out under all its names, so that the model cannot answer some facts.
-    These are first the facts whose sentences contain a name of another fact or whose answer
-    contains a name, because their frequencies cannot be set separately, then others drawn by the
-    seed. In the other facts the canonical name is frequent, and the redirect names are frequent,
-    rare and absent in equal parts, as far as names within names allow: "Beatles" is at least as
-    frequent as "The Beatles".
+    Facts whose sentences contain a name of another fact, or whose answer contains a name, are held
+    out first, because their frequencies cannot be set separately; others are drawn by the seed. In
+    the remaining facts the canonical name is frequent. One third each of the redirect names is
+    frequent, rare and absent, as far as names within names allow: "Beatles" is at least as frequent
+    as "The Beatles".
 
     Args:
         questions: Questions of the facts, one per name.
@@ -147,7 +147,7 @@ def train_toy_model(
     as in a few-shot prompt.
 
     Args:
-        sentences: The training text; repeated sentences are seen more often.
+        sentences: The training text; a repeated sentence is used as often as it occurs.
         folder: Output folder; created if it does not exist.
         names: Further strings to train the tokenizer only, so that a name that is absent from the
             training text is not also a rare sequence of bytes.
@@ -231,8 +231,8 @@ def _deal(
 ) -> dict[str, Exposure]:
     """Assign exposures to the names of one fact, the rarest so far first; {} if they do not fit.
 
-    A level fits if every name can reach its planned number of occurrences by sentences with its
-    own question, and at least half of the canonical name's number are such sentences.
+    A level fits if every name can reach its planned number of occurrences by sentences with its own
+    question. At least half of the canonical name's number must be such sentences.
     """
     levels: dict[str, Exposure] = {
         q.surface.text: "frequent" for q in questions if q.surface.is_canonical

@@ -42,8 +42,8 @@ class MatcherJudge:
 
     Args:
         rule: Name of the matching rule, one of `matching.RULES`.
-        entities_only: Do not score facts whose answer is not a named entity, because descriptions
-            are rarely repeated word by word. Facts without an entity flag are scored.
+        entities_only: Whether facts whose answer is not a named entity are not scored, because
+            descriptions are rarely repeated word for word. Facts without an entity flag are scored.
         part: Part of a long answer that is matched: "answering", or "whole", which matches
             the reference anywhere in the text.
 
@@ -163,7 +163,7 @@ def matcher_agreement(
     Args:
         rule: As for `MatcherJudge`.
         part: As for `MatcherJudge`.
-        entities_only: Exclude facts whose answer is not a named entity.
+        entities_only: Whether facts whose answer is not a named entity are excluded.
         form: Short or long answers; both if None.
 
     Returns:

@@ -74,7 +74,7 @@ def judge_checks(
 
     Returns:
         "judge_agreement", one row per form and kind of label ("correct", and in free form
-        "is_recalled"): judge, form, verdict; n_labelled; n (those with a label of the judge too);
+        "is_recalled"): judge, form, verdict; n_labelled; n (those that the judge also labelled);
         true_positives, false_negatives, false_positives, true_negatives, with the human label as
         the truth; accuracy, kappa, sensitivity and specificity with intervals. "corrected", one row
         per condition, "long" or "free": F_S, F_L, their difference, alignment and signed alignment
@@ -96,7 +96,7 @@ def judge_checks(
 
     References:
         SLAQ, arXiv 2510.11218, appendix A.2, which reports the accuracy of its judge on labelled
-        answers but leaves the scores as they are.
+        answers but does not correct the scores.
     """
     given = labels[labels["correct"].notna()]
     if given.empty:

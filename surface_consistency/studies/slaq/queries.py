@@ -1,6 +1,7 @@
 """The long query of a topic: parsing into clauses, and balanced orders of the clauses.
 
-Prompts permute the clauses, and the checks of a data set report whether there are five.
+Prompts contain the clauses in permuted order. The checks of a new data set parse its queries in the
+same way.
 """
 
 import hashlib
@@ -67,10 +68,10 @@ class LongQuery(Record):
     """Text after each clause: "," or ";"; "" if the clauses are whole sentences."""
 
     conjunction: str = ""
-    """Conjunction before the last clause, such as "and"; "" if there is not one."""
+    """Conjunction before the last clause, such as "and"; "" for no conjunction."""
 
     end: str = ""
-    """Text after the list: the closing mark, and further sentences if any."""
+    """Text after the list: the final punctuation mark, and further sentences, if any."""
 
     @property
     def dependent(self) -> tuple[int, ...]:

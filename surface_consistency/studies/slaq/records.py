@@ -75,6 +75,6 @@ class SlaqOutcome(PairedOutcome):
 
     @classmethod
     def derived(cls, pairs: "pd.DataFrame", verdicts: "pd.DataFrame") -> Mapping[str, Any]:
-        """Take is_recalled of the long answer; see `PairedOutcome.derived`."""
+        """Return is_recalled of the long answer; see `PairedOutcome.derived`."""
         recalled = verdicts.set_index("target_id")["is_recalled"].astype("boolean")
         return {"is_recalled": recalled.reindex(pairs["second_target"]).array}

@@ -75,11 +75,12 @@ def grouped_scores(
 
     Returns:
         One row per group, models in order of appearance: model, condition ("long" or "free"), the
-        columns, counts, `<score>`, `<score>_low` and `<score>_high` for first_accuracy (F_S),
-        second_accuracy (F_L), accuracy_difference, consistency and flip_rate, which are over pairs,
-        and for alignment and signed_alignment, which are means over the n_topics topics, clustered
-        by topic; the test of the accuracy difference, by the t statistic of its interval; and the
-        design effect. Alignment equals the consistency if no pair of a topic has a missing score.
+        columns, counts, and each score with `<score>_low` and `<score>_high`. The scores
+        first_accuracy (F_S), second_accuracy (F_L), accuracy_difference, consistency and flip_rate
+        are over pairs; alignment and signed_alignment are means over the n_topics topics, clustered
+        by topic. Also the test of the accuracy difference, by the t statistic of its interval, and
+        the design effect. Alignment equals the consistency if no pair of a topic has a missing
+        score.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
@@ -172,8 +173,8 @@ def slot_numbers(frame: pd.DataFrame) -> dict[str, float]:
 
     Returns:
         accuracy_slot_<slot>, from 1, and slot_slope, its change per slot, if orders are balanced;
-        accuracy_after_right_<length> and accuracy_after_wrong_<length>, that of the slot after a
-        run of correct or incorrect slots, and slope_after_right and slope_after_wrong;
+        accuracy_after_right_<length> and accuracy_after_wrong_<length>, the accuracy of the slot
+        after a run of correct or incorrect slots, and slope_after_right and slope_after_wrong;
         order_disagreement: each with `_low` and `_high`. p-values of both slopes as
         <slope>_p_value, and momentum_p_value, that of both curves, under "topic-and-slot" of
         `metrics.momentum`. n_slot_topics, the number of topics in accuracies by slot, and

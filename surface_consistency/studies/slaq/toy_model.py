@@ -23,9 +23,9 @@ _TEMPLATE: Final = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %
 def plan_memory(fact_ids: Iterable[str], *, seed: int = 0) -> dict[str, int]:
     """Plan up to which slot of a long query the model is trained to state each fact.
 
-    Every sixth fact is held out. The others are stated up to slot 1, 2, 3 or 4 or in every slot,
-    the last twice as often, in an order drawn by the seed; all of them are stated in short
-    answers.
+    Every sixth fact is held out. The last slot of the others is 1, 2, 3, 4 or 5, in an order drawn
+    by the seed; 5, which is every slot, is twice as frequent as each other. These facts are all
+    stated in short answers.
 
     Args:
         fact_ids: The facts.

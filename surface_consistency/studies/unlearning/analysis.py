@@ -1,7 +1,7 @@
 """Analyse whether unlearned or edited facts are still answered under any form.
 
-Each unlearned model is compared with a reference that never saw the facts, form by form, and with
-the original on the facts that it should preserve.
+Each unlearned model is compared with a reference that was never trained on the facts, form by form,
+and with the original on the facts to preserve.
 """
 
 import warnings
@@ -59,7 +59,7 @@ class UnlearningSettings(Settings):
 
 
 class UnlearningAnalysis(Analysis):
-    """The analysis of whether unlearned or edited facts are still answered, in any form."""
+    """Test whether unlearned or edited facts are still answered, in any form."""
 
     name = "unlearning"
     title = "Forgetting in weights"

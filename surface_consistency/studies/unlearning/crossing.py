@@ -33,11 +33,11 @@ _TARGET: Final = ("unlearned", "edited")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Crossing:
-    """Models crossed with questions."""
+    """The answers and correctness labels of several models on the same questions."""
 
     questions: pd.DataFrame
-    """One row per set, form and question: these, item, cluster (the person), question, references,
-    and for each model its correctness label and its answer (`column_of`)."""
+    """One row per set, form and question: set, form, question_id, item, cluster (the person),
+    question, references, and for each model its correctness label and its answer (`column_of`)."""
 
     roles: Mapping[str, Role]
     """Role of each model, by its label, in the order given."""
@@ -112,8 +112,9 @@ def cross_models(
         The models and questions.
 
     Raises:
-        ValueError: If there are fewer than two models, there is not one role per model, no model is
-            unlearned or edited, or all have the same role; if logs and runs are mixed.
+        ValueError: If there are fewer than two models, the number of roles differs from that of
+            models, no model is unlearned or edited, or all have the same role; if logs and runs are
+            mixed.
         DataError: As `read_logs` and `read_runs`; if no answer about the facts to forget can be
             scored.
     """
@@ -251,7 +252,7 @@ def _about(read: RunResults, frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     """Describe the questions of runs: their set, if the study has sets, and their form."""
     targets, pairs = RunFolder.open(folder).read_plan()
     targets = targets.set_index("target_id").reindex(frame["item"])
-    # The reference form of the pairs is the plain one, whatever its name and position.
+    # The reference form of the pairs is the plain one, regardless of its name and position.
     is_plain = frame["item"].isin(pairs["first_target"])
     forms = frame["condition"].map(lambda labels: labels[0] if len(labels) else PLAIN)
     has_sets = read.study.name == "unlearning"

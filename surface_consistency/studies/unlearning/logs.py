@@ -217,7 +217,7 @@ def tofu_answers() -> dict[int, str]:
     """Read the bundled short answers of TOFU's forget10.
 
     Returns:
-        By row of forget10; 367 of 400 questions have one.
+        Short answer by row of forget10; 367 of 400 questions have one.
     """
     with as_file(files(__package__) / "tofu_short_answers.tsv") as path:
         return read_answers(path)
@@ -230,7 +230,7 @@ def read_answers(path: Path) -> dict[int, str]:
         path: A file with the columns index (of the log) and answer.
 
     Returns:
-        By index.
+        Answer by index.
 
     Raises:
         DataError: If a column is missing, or an index is not a number.
@@ -253,12 +253,13 @@ def matching_answers(
 
     Args:
         references: The reference of each question.
-        answers: By number of the question; None for those of TOFU's forget10, whose last rows are
-            forget05 and forget01, and of which TOFU's own log has the first 300.
+        answers: Short answer by number of the question; None for those of TOFU's forget10, whose
+            last rows are forget05 and forget01. TOFU's own log contains the first 300 of its
+            questions.
 
     Returns:
-        By number of the question; None if less than 90 % of the answers are in the reference of
-        their question, since they then belong to other questions.
+        Short answer by number of the question; None if less than 90 % of the answers occur in the
+        reference of their question, because they then belong to other questions.
     """
     offsets = [0] if answers is not None else [0, 20 * A_PERSON - len(references)]
     known = tofu_answers() if answers is None else answers

@@ -54,11 +54,11 @@ COLUMNS: Final = ["set", "form", "item", "subject_id", "question", "references"]
 def tofu_rows(
     records: Sequence[Mapping[str, Any]], answers: Mapping[int, str], of_set: str
 ) -> pd.DataFrame:
-    """Return TOFU's questions in plain form, reworded, and with another name of the author.
+    """Return TOFU's questions in plain form, reworded, and with another form of the author's name.
 
     Args:
-        records: Rows with question and, if available, paraphrased_question; twenty per author if
-            their number is the size of a set of TOFU.
+        records: Rows with question and, if available, paraphrased_question; twenty consecutive rows
+            per author if the number of rows is one of `TOFU_SIZES`.
         answers: Short answers by row; rows without one are omitted.
         of_set: The set of the questions.
 
@@ -66,7 +66,8 @@ def tofu_rows(
         One row per set, form and question: the columns `COLUMNS`. The other name is the last part
         of the name that most of an author's questions contain; questions without it do not have
         this form. The accuracy of the original under it shows whether it identifies the author. If
-        the number of rows is not one of `TOFU_SIZES`, each row is a separate subject without it.
+        the number of rows is not one of `TOFU_SIZES`, each row is a separate subject without this
+        form.
     """
     rows = []
     is_tofu = len(records) in TOFU_SIZES

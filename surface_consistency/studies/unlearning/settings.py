@@ -1,4 +1,4 @@
-"""The options of the study of forgetting in weights."""
+"""The options of the study of unlearned and edited facts."""
 
 from pathlib import Path
 from typing import Annotated, Final

@@ -49,8 +49,8 @@ def forms_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.D
         with the reference (known_excess and the like), and status. The status is "tested" if the
         original is significantly above the reference, and not equivalent to it within the margin,
         or if the original is missing; None without a reference; else "not inferred", "equivalent"
-        (no facts to forget), "not above" (not significantly) or "below" (the reference may know
-        them).
+        (no facts to forget), "not above" (not significantly) or "below" (the reference may have
+        learned the facts).
     """
     options: dict[str, Any] = {**_CLUSTERED, "margin": margin, "intervals": intervals}
     reference, original = crossing.first("reference"), crossing.first("original")
@@ -101,7 +101,7 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
 
 
 def _any_form(frame: pd.DataFrame) -> pd.DataFrame:
-    """Score facts over all forms with all labels: correct if correct under any of them."""
+    """Label each fact with labels under all forms: correct if it is correct under any form."""
     sides = [name for name in _SIDES if frame[name].notna().any()]
     scored = frame.dropna(subset=sides)
     facts = scored.astype(dict.fromkeys(sides, bool)).groupby("item", sort=False)
@@ -152,10 +152,10 @@ def kept_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.Da
         intervals: Method and level of the intervals and tests.
 
     Returns:
-        One row per model, set and form: columns of `unlearning_by`. Survival is the accuracy of the
-        model, floor that of the model in the column `against`, change (in place of excess) their
-        difference, and measure the usual name of the accuracy on edits: efficacy, generality,
-        portability or locality. Empty if no other set is scored.
+        One row per model, set and form: columns of `unlearning_by`. In these, survival is the
+        accuracy of the model, floor is that of the model in the column `against`, and change (in
+        place of excess) is their difference. The column measure is the usual name of the accuracy
+        on edits: efficacy, generality, portability or locality. Empty if no other set is scored.
     """
     options: dict[str, Any] = {**_CLUSTERED, "margin": margin, "intervals": intervals}
     other = crossing.first("original") or crossing.first("reference")
@@ -187,8 +187,9 @@ def verdicts(
 
     Returns:
         By unlearned or edited model, with the excluded forms, under which the original is not
-        significantly above the reference. A significant excess under any form together rules out
-        "forgotten", as that of a single form does. Without a reference nothing is concluded.
+        significantly above the reference. A significant excess of facts correct under any form
+        rules out "forgotten", as that of a single form does. Without a reference nothing is
+        concluded.
     """
     results = {}
     for model in crossing.targets:

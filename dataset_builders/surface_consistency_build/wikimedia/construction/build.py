@@ -74,10 +74,10 @@ class BuildResult:
     """Rows that each dump and step read, kept and excluded, in order."""
 
     n_triples: int
-    """Facts."""
+    """Number of facts."""
 
     n_redirect_instances: int
-    """Facts with a redirect's name: the pairs of the consistency analysis."""
+    """Number of facts with a redirect's name: the pairs of the consistency analysis."""
 
     n_rows: int
     """Number of rows: instances, including canonical ones, times question templates."""
@@ -115,7 +115,7 @@ def build_redirectqa(
     Each dump is read once into Parquet files in the work folder, then the steps run over them in
     DuckDB. A stopped build resumes after the last finished dump or step; a build with other
     settings repeats only the steps that depend on them. The same dumps, settings and seed give the
-    same bytes, whatever the number of threads.
+    same bytes for any number of threads.
 
     A question accepts all correct objects in Wikidata for its subject and relation, with all their
     names: label, title, aliases, and redirects in the wanted categories.

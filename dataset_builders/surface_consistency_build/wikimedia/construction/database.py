@@ -181,7 +181,7 @@ class Tally:
 
 
 class TableWriter:
-    """Writes Parquet in row groups of equal size, whatever the size of the batches."""
+    """Writes Parquet in row groups of equal size, independent of the size of the batches."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema

@@ -140,7 +140,7 @@ def table_date(tables: Mapping[str, Sequence[Path]], wiki: str) -> str | None:
 
 
 def dated_files(names: Iterable[str], wiki: str, role: str) -> list[str]:
-    """List a wiki's files for one field of `DumpFiles`, whatever their date."""
+    """List a wiki's files of any date for one field of `DumpFiles`."""
     kind = _EXPORT if role == "pages_articles" else rf"{role}\.sql"
     pattern = re.compile(rf"{re.escape(wiki)}-(?:\d{{8}}|latest)-{kind}{_PACKED}")
     return sorted(filter(pattern.fullmatch, names))

@@ -23,22 +23,23 @@ class BuildProgress:
     """The file that is read; None during steps."""
 
     read_bytes: int
-    """Bytes read of all dumps, as stored on the disk; includes those of earlier starts."""
+    """Number of bytes read of all dumps, as stored on the disk; includes those of earlier
+    starts."""
 
     total_bytes: int
-    """Bytes of all dumps."""
+    """Number of bytes of all dumps."""
 
     steps_done: int
-    """Steps that are finished."""
+    """Number of finished steps."""
 
     steps_total: int
-    """Steps of the build."""
+    """Number of steps of the build."""
 
     seconds: float
     """Seconds since this start."""
 
     new_bytes: int
-    """Bytes read since this start."""
+    """Number of bytes read since this start."""
 
     is_reused: bool = False
     """Whether the stage was done by an earlier start and its results are reused."""
@@ -127,7 +128,7 @@ class StepCount(Record):
     """One line of the attrition table: rows that a step excluded for one reason.
 
     A step that excluded no rows has one line without a reason. The lines of a step and unit have
-    the same `rows_in` and `rows_out`, and their `removed` sum to the difference, except if the unit
+    the same `rows_in` and `rows_out`. Their `removed` sum to the difference, unless the unit
     changes ("rows of views to titles").
     """
 
@@ -138,16 +139,17 @@ class StepCount(Record):
     """Unit of its rows, such as "triples"."""
 
     rows_in: int = Field(ge=0)
-    """Rows that it read."""
+    """Number of rows that it read."""
 
     rows_out: int = Field(ge=0)
-    """Rows that it kept."""
+    """Number of rows that it kept."""
 
     reason: str | None = None
     """Reason for the exclusion; None if no rows were excluded."""
 
     removed: int = Field(default=0, ge=0)
-    """Rows excluded for this reason; each row counts once, under the first reason that applies."""
+    """Number of rows excluded for this reason; a row counts once, under the first reason that
+    applies."""
 
 
 def step_counts(

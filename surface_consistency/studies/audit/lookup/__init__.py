@@ -1,1 +1,1 @@
-"""Models that look facts up in a store while they write."""
+"""Models that look facts up in a store during generation."""

@@ -1,4 +1,4 @@
-"""The lookup loop: rows generate together until half of them wait or have ended."""
+"""The lookup loop: rows are generated together until half of them wait or have ended."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ class _Scorer:
 
     Args:
         rows: The rows.
-        device: Where the model's logits are.
+        device: Device of the model's logits.
         settings: Penalty, biases and the limit of lookups.
         tokens: The lookup tokens.
     """

@@ -21,7 +21,7 @@ Kind = Literal["pause", "allow", "forbid"]
 
 @dataclass(slots=True)
 class Row:
-    """Prompts that have read and written the same so far."""
+    """Prompts whose tokens, read and generated, are identical so far."""
 
     members: list[int]
     """Positions of the prompts in the batch."""

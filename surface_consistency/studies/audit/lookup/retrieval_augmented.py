@@ -24,18 +24,20 @@ _TEMPLATE: Final = "Facts:\n{facts}\n\n{prompt}"
 class RetrievalAugmentedRunner(Runner):
     """Sends prompts to another runner, with facts of a store before each prompt.
 
-    Prompts in the mode "answer" are looked up, in one call of the store for many prompts, and get
-    the facts found. Prompts in the modes "allow" and "forbid" are sent unchanged. In the mode
-    "null", and if the store finds nothing, the null text replaces the facts. Prompts that become
-    identical are sent once. In a conversation the facts are put before the text of its last turn.
+    For prompts in the mode "answer" the store is queried, once for many prompts, and the facts
+    found are put before them. Prompts in the modes "allow" and "forbid" are sent unchanged. In the
+    mode "null", and if the store finds nothing, the null text replaces the facts. Prompts that
+    become identical are sent once. In a conversation the facts are put before the text of its last
+    turn.
 
     Args:
         runner: The runner that generates.
         store: The store, which also sets the mode of each prompt.
         query: Returns the lookup query of a prompt.
         n_facts: Maximum number of facts per prompt: the entries that a lookup retained at or above
-            the threshold, if the store has traces; one without traces.
-        null_text: Text in place of the facts if there are none; None for the prompt unchanged.
+            the threshold, if the store has traces; otherwise one fact.
+        null_text: Text in place of the facts if there are none; with None such prompts are
+            unchanged.
 
     Raises:
         ValueError: If `n_facts` is below 1.

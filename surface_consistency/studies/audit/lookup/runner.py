@@ -39,8 +39,8 @@ class LookupRunner(TransformersRunner):
     All rows of a batch advance together, with prompts of all states: waiting rows are answered in
     one call of the store, and the cached keys and values are kept. Prompts of the same content
     are one row as long as the store gives them the same answers. The answers equal those of prompts
-    run one by one. Models whose cache cannot be shared run prompts one by one, and the fingerprint
-    records it.
+    run one by one. Models whose cache cannot be shared run prompts one by one, which the
+    fingerprint records.
 
     Args:
         model: Folder of a model and its tokenizer, or hub id.
@@ -50,7 +50,7 @@ class LookupRunner(TransformersRunner):
         dtype: Torch dtype; "auto" uses that of the checkpoint.
         device: Such as "cuda:1"; None uses a GPU if there is one.
         batch_size: Maximum batch size.
-        trust_remote_code: Allow code of the repository to run.
+        trust_remote_code: Whether code of the repository may be run.
 
     Raises:
         MissingDependencyError: If torch or transformers is not installed.
@@ -146,7 +146,7 @@ class LookupRunner(TransformersRunner):
         return super().plan(sorted(prompts, key=_content), params)
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
-        """Answer prompts; if they are more than one batch, they are planned first.
+        """Answer prompts; if there is more than one batch, they are planned first.
 
         Args:
             prompts: The prompts; the store sets the mode of each.
@@ -202,7 +202,7 @@ class LookupRunner(TransformersRunner):
 
 
 def _content(prompt: Prompt) -> str:
-    """Return the content of a prompt, whatever its state."""
+    """Return the content of a prompt, without its state."""
     return prompt.text if prompt.text is not None else repr(prompt.messages)
 
 

@@ -14,19 +14,20 @@ class LookupSettings:
     """The decoding of limited-memory models; the defaults are the published values."""
 
     entity_token: str = "<|db_entity|>"
-    """Opens a lookup and its entity."""
+    """Token that starts a lookup and its entity."""
 
     relation_token: str = "<|db_relationship|>"
-    """Opens its relation."""
+    """Token that starts the relation."""
 
     return_token: str = "<|db_return|>"
-    """Requests the result."""
+    """Token that requests the result."""
 
     end_token: str = "<|db_end|>"
-    """Ends the result."""
+    """Token that ends the result."""
 
     repetition_penalty: float = 1.2
-    """Divides the logit of a token seen before if positive, multiplies it if negative; 1 is off."""
+    """Factor by which the logit of an earlier token is divided if positive, else multiplied; 1 is
+    off."""
 
     entity_bias: float = 4.0
     """Added to the logit of the entity token."""
@@ -35,8 +36,8 @@ class LookupSettings:
     """Added to the logits of the other three."""
 
     biases_allowed: bool = False
-    """Apply the biases to prompts in the mode "allow" also; the published audit does not use them
-    with retrieval off."""
+    """Whether the biases are also applied to prompts in the mode "allow"; the published audit does
+    not use them with retrieval off."""
 
     max_lookups: int = 4
     """Maximum number of lookups per prompt; after the last one the lookup tokens are forbidden."""

@@ -93,9 +93,9 @@ def published_clean(text: str) -> str:
 def published_answer(text: str, *, prompt_text: str = "", lookups: Sequence[Lookup] = ()) -> str:
     """Return the answer by the rule of the published audit (arXiv 2607.00605).
 
-    If the store answered a lookup, the answer is its first value, whatever the model wrote around
-    it. Without a store, it is the first value that the model made up if the prompt is a question or
-    has a blank ("____"), else its text without lookups.
+    If the store answered a lookup, the answer is its first value, regardless of the text around it.
+    Without a store, if the prompt is a question or has a blank ("____"), it is the first value that
+    the model generated in a lookup, else its text without lookups.
 
     Args:
         text: The continuation that a runner returns.
@@ -147,11 +147,11 @@ def audit_answer(text: str) -> str:
 
     If only a lead-in precedes a lookup, the answer is the complete value of the lookup. If the
     store had no value ("unknown"), the answer is the value of a lookup that follows immediately,
-    else the text after the lookup, if any. Otherwise
-    the answer is the first sentence of the first line of the visible text, without labels
-    ("Answer:"), lead-ins ("It is"), tags, quotation marks and final punctuation. A full stop after
-    an initial or abbreviation does not end a sentence unless the next word begins one, so that
-    "George W. Bush" and "U.S. Dollar" are not cut; a leading full stop is kept (".us").
+    else the text after the lookup, if any. In all other cases, the answer is the first sentence of
+    the first line of the visible text, without labels ("Answer:"), lead-ins ("It is"), tags,
+    quotation marks and final punctuation. A full stop after an initial or abbreviation does not end
+    a sentence unless the next word begins one, so that "George W. Bush" and "U.S. Dollar" are not
+    cut; a leading full stop is kept (".us").
 
     Args:
         text: The continuation that a runner returns.

@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"(?:(?<!\S)[.#@+\u2212-])?(?:\d+\.\d+|\w+(?:[-'’]\w+)*)(?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equivalence:
-    """A rule that compares answers with golds."""
+    """A rule that compares answers with gold objects."""
 
     name: str
     """Name in tables."""
@@ -36,8 +36,8 @@ class Equivalence:
 def audit_key(text: str) -> str:
     """Return the key by which the default equivalence compares names.
 
-    Words as in `token_key`, in NFKC form and case-folded, but signs that belong to a word are kept:
-    ".us" is not "US", "-5" not "5", "C++" not "C".
+    The key is the words as in `token_key`, in NFKC form and case-folded, but signs that belong to a
+    word are kept: ".us" is not "US", "-5" not "5", "C++" not "C".
 
     Args:
         text: An answer or a gold.
@@ -147,10 +147,10 @@ def judge_answer(
 
     Returns:
         The scores. Under "audit" an answer that equals the gold is never unknown ("NA" for
-        Namibia), an answer contains a gold only as whole words, and precision, recall and F1 are
+        Namibia), and an answer contains a gold only as whole words. Precision, recall and F1 are
         those of the gold or alias with the highest F1. Under "published" an answer that is part of
-        the gold also counts as containing it, and the three are those of the gold only; for a
-        correct answer all are 1.
+        the gold also counts as containing it. Precision, recall and F1 are those of the gold only;
+        for a correct answer all are 1.
 
     Raises:
         TypeError: If `text` is not a string.

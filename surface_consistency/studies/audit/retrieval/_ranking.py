@@ -46,9 +46,9 @@ class Masked(NamedTuple):
     codes: Ints
     """Sorted `row * n_entries + entry` of all deleted entries."""
     dead_rows: Ints
-    """Rows of the keys without remaining entries..."""
+    """Row of each pair of a row and a key without remaining entries."""
     dead_keys: Ints
-    """...and these keys, sorted by key."""
+    """Key of each of these pairs, ascending."""
     n_partly: Ints
     """Number of keys per row with some, but not all entries deleted, shape (n_rows,)."""
 

@@ -72,11 +72,12 @@ def names_in(prompt: AuditPrompt, role: Role) -> tuple[str, ...]:
 class AliasGroups:
     """Groups of names that chains of aliases connect, for each role.
 
-    Two names of a role are in one group if a prompt gives one as alias of the other, if their
-    published or strict keys are equal, or if a third name is in one group with both. Groups are
-    wider than the aliases of a single prompt: an alias that is missing in one prompt and given in
-    another is in the group. However, an alias that two entities share ("MJ") joins their groups:
-    `shared_aliases` lists such aliases, and `without_shared_aliases` separates the groups.
+    Two names of a role are in one group if a prompt gives one as alias of the other, or if their
+    published or strict keys are equal. They are also in one group if both are in a group with a
+    third name. Groups are wider than the aliases of a single prompt: an alias that is missing in
+    one prompt and given in another is in the group. However, an alias that two entities share
+    ("MJ") joins their groups: `shared_aliases` lists such aliases, and `without_shared_aliases`
+    separates the groups.
     """
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ def canonicalise(
             groups is their first name.
 
     Returns:
-        The records and the pointers.
+        The records, and the canonical name of each name.
 
     Examples:
         >>> groups = AliasGroups()

@@ -204,7 +204,7 @@ def similarity_closures(
     radius: float,
     same_object: NameKey | None = None,
 ) -> list[Ints]:
-    """Extend closures by the entries whose lookup text is similar to one of theirs.
+    """Extend closures by the entries with a lookup text similar to that of one of their entries.
 
     The text of an entry is its subject and relation, as retrievers embed it, without the value. A
     radius therefore finds decoys whose names are in no alias map, but also facts with other
@@ -212,7 +212,7 @@ def similarity_closures(
 
     Args:
         triplets: The database.
-        closures: Closures in it, as of `alias_closures`; an empty one stays empty.
+        closures: Closures in it, as of `alias_closures`; an empty one remains empty.
         embed: Encoder of the retriever that is audited. Called with the distinct texts of the
             closures, then with those of the database, block by block.
         radius: Maximum cosine distance (1 - similarity) from an entry of the closure, in [0, 2].

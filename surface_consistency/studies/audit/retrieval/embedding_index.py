@@ -40,8 +40,8 @@ class EmbeddingIndex:
 def index_identity(content: str, encoder: dict[str, JsonValue]) -> str:
     """Return the name of an index: a digest of content, model and settings.
 
-    It does not depend on a file's name or a number of entries, so a store is never answered from
-    the index of another, and equal stores share one index.
+    It does not depend on a file's name or a number of entries. So the index of one store is never
+    used for another store, and equal stores share one index.
 
     Args:
         content: The `content_digest` of the store.

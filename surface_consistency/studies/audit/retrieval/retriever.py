@@ -37,7 +37,7 @@ class Retriever(Protocol):
     """
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Describe everything that affects the ranking: kind, settings, model, store content.
+        """Return everything that affects the ranking: kind, settings, model, store content.
 
         Returns:
             Plain JSON values. The value of "content" is the `content_digest` of the store, by which
@@ -64,8 +64,9 @@ class Retriever(Protocol):
 def lookup_key(entity: str, relation: str) -> str:
     """Return the text of a lookup or of an entry that retrievers compare.
 
-    Entity and relation, each in lower case, with underscores as spaces and without surrounding
-    white space, joined by one space, without the value (limited-memory LMs, published retriever).
+    The key is entity and relation, without the value, joined by one space. Each is in lower case,
+    with underscores as spaces and without surrounding white space (limited-memory LMs, published
+    retriever).
 
     Args:
         entity: Entity of a lookup, or subject of an entry.

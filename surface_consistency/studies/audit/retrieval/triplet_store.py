@@ -86,7 +86,7 @@ class TripletStore:
             )
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Describe everything that affects the traces: retriever, content, policy and key."""
+        """Return everything that affects the traces: retriever, content, policy and key."""
         return {
             "retriever": self._retriever.fingerprint(),
             "k": self._k,

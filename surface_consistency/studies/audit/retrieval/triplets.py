@@ -91,7 +91,7 @@ class TextColumn:
 class Triplets(Sequence[Triplet]):
     """The entries of a database, in order; an index names an entry.
 
-    Made by `Triplets.of` from entries in memory and by `read_database` from a file.
+    It is created by `Triplets.of` from entries in memory, and by `read_database` from a file.
 
     Args:
         columns: The three parts.
@@ -305,7 +305,7 @@ def _ids_of(keys: Iterable[str]) -> npt.NDArray[np.uint64]:
 
 
 def spread(sizes: Ids) -> tuple[Ints, Ints]:
-    """Number the members of groups of given sizes: for each its group and its position in it."""
+    """Return the group and the position in it of each member, for groups of given sizes."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     return groups, np.arange(len(groups)) - (np.cumsum(sizes) - sizes)[groups]
 

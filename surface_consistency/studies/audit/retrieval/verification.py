@@ -39,8 +39,8 @@ def database_coverage(
     """Check that prompts belong to a database.
 
     A prompt fits if an entry of the database has its subject, relation and object, each by its own
-    name or by an alias. Prompts of another database would look like facts that the model never
-    knew.
+    name or by an alias. Facts of another database would be mistaken for facts that the model never
+    learned.
 
     Args:
         triplets: The database.
@@ -101,7 +101,7 @@ def verify_closures(
     *,
     groups: AliasGroups | None = None,
 ) -> pd.DataFrame:
-    """Find the entries about a fact that its deletion leaves.
+    """Find the entries about each fact that remain after its deletion.
 
     Args:
         triplets: The database.
@@ -116,10 +116,10 @@ def verify_closures(
         objects that are or contain a name of the subject, so that a repetition of the question may
         be scored as correct; and tuples of entries. `remaining` still state the fact: they are
         equivalent in subject, relation and object. `by_shared_alias` are those of `remaining` that
-        are equivalent only by an alias of two entities ("MJ" of two athletes). `shared_surface`
-        remain about the same subject under another relation, with the object of the fact under the
-        published key. `shared_by_punctuation` are those of `shared_surface` that the strict key
-        distinguishes, such as ".us" and "US".
+        are equivalent only by an alias that two entities share ("MJ" of two athletes).
+        `shared_surface` remain about the same subject under another relation, with the object of
+        the fact under the published key. `shared_by_punctuation` are those of `shared_surface` that
+        the strict key distinguishes, such as ".us" and "US".
 
     Raises:
         ValueError: If facts and closures differ in number, or a closure is of another database.
@@ -133,7 +133,7 @@ def verify_closures(
 
 
 def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
-    """Count the entries that the deletions of a database leave.
+    """Count the entries about facts that remain after the deletions in a database.
 
     Args:
         left: Result of `verify_closures`.

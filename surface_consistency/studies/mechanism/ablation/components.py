@@ -1,8 +1,9 @@
 """Locate the heads and MLPs of a causal language model and their outputs to the residual stream.
 
 A head is a slice of the *input* of its layer's output projection. The output of the projection is
-the sum over heads, so a slice of it does not belong to one head. The output as one component is the
-cut after the projection (unit "attention"), at which two models of one shape can be combined.
+the sum over heads, so a slice of it does not belong to one head. With the unit "attention", the
+whole output is one component: attention is cut after the projection, where two models of one shape
+can be combined.
 """
 
 import inspect
@@ -87,17 +88,17 @@ class ComponentMap:
 
     @property
     def heads(self) -> npt.NDArray[np.int64]:
-        """Places of the heads or groups among the components."""
+        """Indices of the heads or groups among the components."""
         return np.flatnonzero([c.kind != "mlp" for c in self.components])
 
     @property
     def mlps(self) -> npt.NDArray[np.int64]:
-        """Places of the MLPs among the components."""
+        """Indices of the MLPs among the components."""
         return np.flatnonzero([c.kind == "mlp" for c in self.components])
 
     @property
     def is_behind_projection(self) -> bool:
-        """Whether attention is cut after its output projection, as one component per layer."""
+        """Whether attention is ablated after its output projection, as one component per layer."""
         return self.unit == "attention"
 
 

@@ -116,7 +116,7 @@ class AblationModel:
         }
 
     def _way(self, what: str, way: str) -> str:
-        """Name a method, with the reason if it is not the fast one."""
+        """Return the name of a method, with the reason if it is not the fast one."""
         return f"{way} ({self.reasons[what]})" if what in self.reasons else way
 
     def read_alone(self, ids: Sequence[int]) -> None:

@@ -28,11 +28,11 @@ def prepare_model(
 ) -> AblationModel:
     """Find a model's components, and compare the fast methods of ablation with the slow one.
 
-    Four fast methods are tested on a text of nine tokens: growing batches against one forward pass
-    per component, the tokens' rows of the unembedding against the model's own logits, a last layer
-    that processes only the positions that are read against a complete one, and the prompt's
-    key-value cache against the whole text. A method that differs is not used; the fingerprint
-    contains the reason.
+    Four fast methods are compared with slow ones on a text of nine tokens: growing batches with one
+    forward pass per component; the tokens' rows of the unembedding with the model's own logits; a
+    last layer that processes only the positions that are read with a complete one; and the prompt's
+    key-value cache with the whole text. A method that differs is not used; the fingerprint contains
+    the reason.
 
     Args:
         model: A causal language model of transformers, on any devices (also with `device_map`).

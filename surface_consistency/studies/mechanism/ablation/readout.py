@@ -15,8 +15,8 @@ Flags = npt.NDArray[np.bool_]
 
 Positions = Literal["all", "answer", "last"]
 """Positions at which components are ablated: all; those that generate the answer; or only the token
-before the answer, which predicts its first token. The latter two are other definitions, because the
-values computed at the prompt's positions remain."""
+before the answer, which predicts its first token. The latter two are different definitions, because
+the values computed at the prompt's positions remain."""
 
 ReadoutKind = Literal["logit", "centred_logit", "log_probability"]
 """Readout of a token of the answer: its logit; its logit minus the mean of all logits; or the
@@ -91,7 +91,7 @@ class Readout:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
-    """Values of rows."""
+    """Readouts of the rows of an ablation."""
 
     values: npt.NDArray[np.float64]
     """Readout of each row's tokens, `(n_rows, n_tokens)`, or `(n_rows,)` for one token per row."""
@@ -187,7 +187,7 @@ def replace_slices(
         values: `(n_rows, n_positions, width)`, or with rows and positions in one axis; the last
             positions of the input.
         ablated: Slices of each row that are ablated, `(n_rows, n_slices)`.
-        batch: Contains the first position of the input at which they are ablated.
+        batch: The batch, with the first position of the input at which they are ablated.
         replacement: `(n_inputs - first, width)` or `(1, width)`; None for zero.
     """
     import torch

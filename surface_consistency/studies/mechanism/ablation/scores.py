@@ -48,7 +48,7 @@ class AblationScores:
     """Readout of each token with one component ablated, `(n_tokens, n_components)`."""
 
     floor: _Floats
-    """Readout of each token with all these components ablated, `(n_tokens,)`: the contribution of
+    """Readout of each token with all components ablated, `(n_tokens,)`: the contribution of
     embedding, biases and norms alone."""
 
     is_greedy: Flags
@@ -118,12 +118,13 @@ def ablate(
         model: A model returned by `prepare_model`.
         answer: The text and the answer in it; the readouts are those of the answer's tokens.
         positions: "all" ablates a component at every position. "answer" ablates it only from the
-            prompt's last token on, and reuses the prompt's keys and values. It is faster, but it is
-            another definition: the values computed at the prompt's positions remain. "last" ablates
-            it only at the prompt's last token.
+            prompt's last token on, and reuses the prompt's keys and values. It is faster, but a
+            different definition: the values computed at the prompt's positions remain. "last"
+            ablates it only at the prompt's last token.
         readout: "logit" is that of SLAQ. "centred_logit" is the logit minus the mean of all logits.
-            It does not change if a number is added to all logits, which changes no probability;
-            libraries that centre the unembedding have such logits. "log_probability" is natural.
+            It does not change if a constant is added to all logits, which leaves the probabilities
+            unchanged; libraries that centre the unembedding do this. "log_probability" is the
+            natural logarithm of the probability.
         replacement: Values that replace a component, as from `mean_replacement`; None for zero.
         max_rows: Maximum number of rows of a batch; None for as many as fit in one GiB of
             activations. Halved if the device is out of memory.
@@ -132,9 +133,9 @@ def ablate(
         The readouts of the unmodified model, with each component ablated, and with all ablated.
 
     Raises:
-        ValueError: If the answer is empty or at the start of the text, the text is padded, a token
-            is unknown, the replacement is from a model of another shape or from the other side of
-            the output projection, or an option has an unknown value.
+        ValueError: If the answer is empty or at the start of the text, the text is padded, or a
+            token is unknown; if the replacement is from a model of another shape or from the other
+            side of the output projection; or if an option has an unknown value.
         TypeError: If the ids are not those of one text.
         RunnerError: If the text does not fit the model's context.
         RunnerError: If the model returns values that are not finite, or a single row does not fit.
@@ -182,7 +183,7 @@ def recover(
     threshold: float = 0.9,
     max_rows: int | None = None,
 ) -> list[RecoveredSet]:
-    """Find the smallest set of components that recovers a token, most important components first.
+    """Find the smallest set of the most important components that recovers each token.
 
     Sets grow by one component; ties are in the order of the columns. Recovery does not always
     increase with the size of a set, so every size is run until one reaches the threshold. Sizes are
@@ -209,7 +210,8 @@ def recover(
 
     References:
         SLAQ, arXiv 2510.11218, section 5.1 (sets C_t). The paper does not state how recovery is
-        measured. Its sets always recover their token, which suggests runs.
+        measured. Its sets always recover their token, which suggests that the model was run with
+        each set.
     """
     if not 0.0 < threshold <= 1.0:
         raise ValueError(f"threshold must be in (0, 1], such as 0.9; got {threshold!r}")

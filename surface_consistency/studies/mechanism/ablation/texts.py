@@ -37,7 +37,7 @@ class EncodedAnswer:
 
 
 class AnswerEncoder:
-    """Tokenise prompt and answer as one text, as a model reads them.
+    """Tokenises prompt and answer as one text, as a model reads them.
 
     Args:
         tokenizer: A fast tokenizer of transformers.
