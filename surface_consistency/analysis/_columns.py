@@ -432,7 +432,7 @@ class Rows(NamedTuple):
     lower: Sequence[str]
     """Metrics or columns of scores for which lower scores are better."""
     note: str
-    """Notes on a detected clustering column, on `lower`, and from the reader of the file."""
+    """Notes on a detected clustering column, and from the reader of the file, with remedies."""
 
 
 def _check_groups(frame: pd.DataFrame, keys: Sequence[str]) -> None:
@@ -546,8 +546,6 @@ def prepare(
             f"{shown(lower[0])} is an error or a loss by its name or the file, so 1 is not a "
             "correct answer; use compare, or pass a column of correct answers, such as 1 - error"
         )
-    if lower:
-        note = f"Lower scores of {first_names(lower)} are better. {note}".rstrip()
     return Rows(
         frame,
         keys,

@@ -234,7 +234,7 @@ def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):
     assert main(["compare", *folders, "--rule", "exact", "--out", str(tmp_path / "page")]) == 0
 
     page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
-    assert "judged by</th><td>exact" in page
+    assert "scored by</th><td>exact" in page
     assert "judged_by:popqa" not in page
     assert "No noise floor" in page
     assert "asked again differs from itself" not in capsys.readouterr().out
