@@ -433,6 +433,8 @@ class Rows(NamedTuple):
     """Metrics or columns of scores for which lower scores are better."""
     note: str
     """Notes on a detected clustering column, and from the reader of the file, with remedies."""
+    several: Sequence[str]
+    """Notes on rows with several labels of a group."""
 
 
 def _check_groups(frame: pd.DataFrame, keys: Sequence[str]) -> None:
@@ -557,7 +559,8 @@ def prepare(
         not any(graded),
         is_share,
         lower,
-        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ()), *several))),
+        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ())))),
+        several,
     )
 
 

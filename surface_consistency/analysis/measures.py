@@ -843,11 +843,14 @@ def _result(
     doubts = [*_constant(table, rows, unit, name, shown), *(text for _, text in missing)]
     sentences[1:1] = map(say.stated, doubts)
     notes = [*_cluster_notes(table, rows, kind, shown[0].name, groups)]
-    lower = f"Lower scores of {first_names(rows.lower)} are better." if rows.lower else ""
+    lower = [f"Lower scores of {first_names(rows.lower)} are better."] if rows.lower else []
     clusters = "Rows are assumed to be independent."
     if rows.cluster is not None:
-        clusters = f"Standard errors are clustered by {rows.cluster}."
+        of_study = rows.cluster == "cluster" and "study" in rows.frame
+        by = "as defined by the study" if of_study else f"by {rows.cluster}"
+        clusters = f"Standard errors are clustered {by}."
     printed = [rows.note] if "Clusters: " in rows.note else [clusters, rows.note]
+    facts = [*rows.several, *texts(notes)]
     return Result(
         kind=kind,
         frame=table,
@@ -861,8 +864,8 @@ def _result(
         p=p,
         p_title=p_title,
         confidence=confidence,
-        note=" ".join(filter(None, (note, remedy, lower, *printed, *texts(notes)))),
-        table_note=" ".join(filter(None, (note, lower, clusters, *texts(notes)))),
+        note=" ".join(filter(None, (note, remedy, *lower, *printed, *facts))),
+        table_note=" ".join(filter(None, (note, *lower, clusters, *facts))),
         unit=unit,
     )
 
