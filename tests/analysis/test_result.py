@@ -22,7 +22,7 @@ from surface_consistency.analysis.measures import (
 from surface_consistency.analysis.models import compare
 from surface_consistency.cli.main import main
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.tables.table import Column
+from surface_consistency.tables import Column
 from tests.analysis.made_answers import answers, outcomes
 
 LABEL = r"a_b & 50 % #1 {x} \ ~ ^ $ <i>|`"
