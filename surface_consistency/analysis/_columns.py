@@ -433,7 +433,9 @@ class Rows(NamedTuple):
     lower: Sequence[str]
     """Metrics or columns of scores for which lower scores are better."""
     note: str
-    """Notes on a detected clustering column, on `lower`, and from the reader of the file."""
+    """Notes on a detected clustering column, and from the reader of the file, with remedies."""
+    several: Sequence[str]
+    """Notes on rows with several labels of a group."""
 
 
 def _check_groups(frame: pd.DataFrame, keys: Sequence[str]) -> None:
@@ -548,8 +550,6 @@ def prepare(
             f"{shown(lower[0])} is an error or a loss by its name or the file, so 1 is not a "
             "correct answer; use compare, or pass a column of correct answers, such as 1 - error"
         )
-    if lower:
-        note = f"Lower scores of {first_names(lower)} are better. {note}".rstrip()
     return Rows(
         frame,
         keys,
@@ -561,7 +561,8 @@ def prepare(
         not any(graded),
         is_share,
         lower,
-        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ()), *several))),
+        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ())))),
+        several,
     )
 
 

@@ -399,7 +399,7 @@ def _by_rows(
         table=table,
         missing=tuple(missing),
         notes=tuple(dict.fromkeys(notes)),
-        doubts=(*missing_answers(answers.assign(error=None)), *doubts),
+        doubts=(*(text for _, text in missing_answers(answers.assign(error=None))), *doubts),
         failed_answers=failed,
         by=tuple(by),
         unit=unit,

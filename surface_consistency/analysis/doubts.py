@@ -86,14 +86,14 @@ def _common_reason(rows: pd.DataFrame, model: str) -> Iterator[str]:
             )
 
 
-def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
+def missing_answers(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Report models with many answers that are empty, refused, failed, unfinished or the same text.
 
     Args:
         frame: One row per answer: model, prediction and error, as of `read_results`.
 
     Yields:
-        Sentences.
+        Model and sentence; all sentences of a model, then those of the next one.
     """
     if not {"model", "prediction", "error"} <= {*frame}:
         return
@@ -106,17 +106,17 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
         has_answers = (~is_absent & ~is_none).groupby(tasks, observed=True).transform("any")
         is_none |= is_absent & has_answers
     by_model = is_none.groupby(frame["model"], sort=False, observed=True)
+    common = frame.get(COMMON, pd.Series(None, frame.index, dtype=object))
     for name, n_none, n in by_model.agg(["sum", "size"]).itertuples(name=None):
         if n_none > MANY * n:
             yield (
+                str(name),
                 f"{n_none:,} of {n:,} answers of {name} are empty, refused, failed or unfinished "
-                f"({100 * n_none / n:.1f} %)."
+                f"({100 * n_none / n:.1f} %).",
             )
-    if COMMON not in frame:
-        return
-    common = frame.groupby(["model", COMMON], observed=True, as_index=False).size()
-    for name, text, n in common.itertuples(index=False, name=None):
-        yield (
-            f"{n:,} answers of {name} are the same text, {shown(text)}, and none is correct; "
-            "check that it is an answer and not a failure."
-        )
+        for text, n_same in common[frame["model"] == name].value_counts().items():
+            yield (
+                str(name),
+                f"{n_same:,} answers of {name} are the same text, {shown(text)}, and none is "
+                "correct; check that it is an answer and not a failure.",
+            )

@@ -38,6 +38,7 @@ from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.positions.alignment import alignment_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals, effective_number
 from surface_consistency.metrics.uncertainty.means import mean_by
+from surface_consistency.reading import first_names
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import claim_records
 from surface_consistency.tables.table import interval_column
@@ -137,6 +138,7 @@ def accuracy(
         ...                         "correct": [1, 0, 1, 1] * 10})
         >>> print(accuracy(answers, cluster="article"))
         The accuracy is 75.0 % (95 % CI 62.0 to 87.5; 40 answers, 20 clusters).
+        Standard errors are clustered by article.
         [accuracy: 1 row x 5 columns in .to_frame(), 8 with all=True]
     """
     frame = to_frame(df, by=by, score=score)
@@ -454,11 +456,11 @@ def forgetting(
         intervals=Intervals(confidence=confidence), missing="drop",
     )  # fmt: skip
     table = _complement(table, "retrieval_effect", "accuracy_difference", 0.0)
-    note = "p is of R − I."
+    remedy = ""
     if gold_retrieved is None:
         table = table.assign(**{f"artifact_rate{end}": math.nan for end in _ENDS})
-        note += (
-            " The artifact rate A is undefined without gold_retrieved, which is 1 if a retained "
+        remedy = (
+            "The artifact rate A is undefined without gold_retrieved, which is 1 if a retained "
             "candidate is equivalent to the deleted fact."
         )
     shown = [
@@ -477,7 +479,8 @@ def forgetting(
     ]
     shown = [one for one in shown if one.name in table]
     return _result("forgetting", rows, table, shown, "Correct answers after deletion", confidence,
-                   unit="prompts", p_title="p (R − I)", note=note)  # fmt: skip
+                   unit="prompts", p_title="p (R − I)", note="p is of R − I.",
+                   remedy=remedy)  # fmt: skip
 
 
 @_quiet()
@@ -600,7 +603,7 @@ def partial_correlation(
         controls: Columns of control variables; if empty, the plain correlation is computed.
         method: "pearson", or "spearman" to rank every column first.
         cluster: Column of dependent rows, such as the fact; None for independent rows, as in the
-            tables of the paper.
+            tables of the paper, which the note of the result states.
         by: Columns of groups. The result has one row per group.
         model: Column of models. The result has one row per model.
         confidence: Confidence level, in (0, 1).
@@ -791,6 +794,7 @@ def _result(
     null: float | None = None,
     p_title: str = "p",
     note: str = "",
+    remedy: str = "",
     noise: pd.DataFrame | None = None,
     between: str = "",
 ) -> Result:
@@ -816,8 +820,12 @@ def _result(
     for one in shown:
         if one.ends is not None:
             sentences += _differences(table, rows.keys, one, one.ends, p, words)
-    for row, group in zip(table.head(_MOST).to_dict("records"), groups, strict=False):
-        of = _of(row, rows.keys)
+    answers = rows.frame if "model" in rows.frame else rows.frame.assign(model="all models")
+    missing = [] if kind == "paired" else [*missing_answers(answers)]
+    n_differences = len(sentences)
+    reported = zip(table.head(_MOST).to_dict("records"), groups, strict=False)
+    for number, (row, group) in enumerate(reported):
+        of, start = _of(row, rows.keys), len(sentences)
         for one in shown:
             is_reported = one is shown[0] or not math.isnan(row[one.name])
             if one.quantity and one.ends is None and is_reported:
@@ -828,16 +836,30 @@ def _result(
                 sentences.append(
                     say.rate(of_row, one.name, what, kind=one.kind, null=null, p=tested, **words)
                 )
+        own = [one for one in missing if one[0] == str(row.get("model", one[0]))]
+        missing = [one for one in missing if one not in own]
+        # Warnings on the first model follow the finding.
+        place = start + 1 if number else 1
+        sentences[place:place] = (say.stated(text) for _, text in own)
         if noise is not None:
             sentences += _noise_sentences(row, of, between, words)
         sentences += _excluded(row, unit, of, len(group))
-    answers = rows.frame if "model" in rows.frame else rows.frame.assign(model="all models")
+    if len(table) > _MOST:
+        text = f"Sentences report estimates of the first {_MOST} of {len(table):,} rows; "
+        more = say.count(len(table), None, "rows of the table")
+        sentences.insert(max(1, n_differences), [more, f"{text}to_frame() has all."])
     name = str(answers["model"].iat[0]) if answers["model"].nunique() == 1 else "all models"
-    doubts = [*_constant(table, rows, unit, name, shown)]
-    if kind != "paired":
-        doubts += missing_answers(answers)
+    doubts = [*_constant(table, rows, unit, name, shown), *(text for _, text in missing)]
     sentences[1:1] = map(say.stated, doubts)
     notes = [*_cluster_notes(table, rows, kind, shown[0].name, groups)]
+    lower = [f"Lower scores of {first_names(rows.lower)} are better."] if rows.lower else []
+    clusters = "Rows are assumed to be independent."
+    if rows.cluster is not None:
+        of_study = rows.cluster == "cluster" and "study" in rows.frame
+        by = "as defined by the study" if of_study else f"by {rows.cluster}"
+        clusters = f"Standard errors are clustered {by}."
+    printed = [rows.note] if "Clusters: " in rows.note else [clusters, rows.note]
+    facts = [*rows.several, *texts(notes)]
     return Result(
         kind=kind,
         frame=table,
@@ -851,7 +873,8 @@ def _result(
         p=p,
         p_title=p_title,
         confidence=confidence,
-        note=" ".join(filter(None, (note, rows.note, *texts(notes)))),
+        note=" ".join(filter(None, (note, remedy, *lower, *printed, *facts))),
+        table_note=" ".join(filter(None, (note, *lower, clusters, *facts))),
         unit=unit,
     )
 
@@ -923,7 +946,8 @@ def _cluster_notes(
     columns = [*dict.fromkeys([*rows.scores, *rows.unit, rows.cluster])]
     part = pd.concat([groups[place][columns] for place in places], keys=places, names=[_PLACE])
     part = part.dropna(subset=rows.scores).reset_index(level=0)
-    part = part.drop_duplicates([_PLACE, *rows.unit]) if rows.unit else part
+    if not {*rows.unit} <= {*rows.keys}:
+        part = part.drop_duplicates([_PLACE, *rows.unit])
     if kind == "consistency":
         items = [_PLACE, *rows.unit[:-1]]
         part = part[part.duplicated(items, keep=False)].drop_duplicates(items)

@@ -151,9 +151,13 @@ def result_of(compared: ComparedResults) -> Result:
     if not any("are excluded." in sentence for sentence in texts(sentences)):
         # The finding reports excluded items only if they are many.
         sentences += [say.stated(f"{sentence}.") for sentence in compared.missing]
-    remarks = (f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes))
-    sentences += map(say.stated, remarks)
-    notes = next(iter(reports.values())).cluster_notes()
+    sentences += map(say.stated, map("Note: {}.".format, compared.notes))
+    notes, facts = (
+        next(iter(reports.values())).cluster_notes(has_remedy=one) for one in (True, False)
+    )
+    notes.insert(0, say.stated(f"Clusters: {compared.cluster_note}."))
+    name = compared.cluster_note.partition(", ")[0]
+    clusters = f"Standard errors are clustered by {'item' if name == 'items' else name}."
     return Result(
         kind="compare",
         frame=frame,
@@ -166,6 +170,7 @@ def result_of(compared: ComparedResults) -> Result:
         p_title="p, Holm" if p == "p_value_holm" else "p",
         confidence=compared.table.confidence,
         note=" ".join(texts(notes)),
+        table_note=" ".join([clusters, *texts(facts)]),
         unit=compared.unit,
         page=partial(_write, compared),
     )

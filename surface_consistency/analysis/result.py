@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _WIDTH: Final = 100
 _MOST_COLUMNS: Final = 7
+_MOST_NUMBERS: Final = 6
+"""Number of columns that a table always has in addition to its labels."""
 _MOST_SENTENCES: Final = 3
 _MOST_ROWS: Final = 60
 """Maximum number of rows in HTML; `to_frame` returns all."""
@@ -93,7 +95,10 @@ class Result(NoTruthValue):
     """Unit of observation that `n` counts, in the plural."""
 
     note: str = ""
-    """Note on the numbers, shown below tables."""
+    """Printed note on the numbers, such as the clusters, with remedies."""
+
+    table_note: str = ""
+    """The facts of `note` without remedies, for tables, captions and pages."""
 
     page: Callable[[str | os.PathLike[str]], Path] | None = None
     """Function that writes the report page of the command line. If it is None, `save` writes a page
@@ -139,39 +144,40 @@ class Result(NoTruthValue):
             all: Whether to include every estimate, whatever the width of the table.
 
         Returns:
-            `name: value` lines for a single row; otherwise a table of at most seven columns, in
-            which the last estimates are omitted if it exceeds 80 characters.
+            `name: value` lines for a single row; otherwise a table with the columns of
+            `to_markdown`, in which the last estimates are omitted if it exceeds 80 characters.
         """
         n_all = len(self.frame.columns)
         if len(self.frame) == 1:
             heads, (row,) = table_cells(self._table(n_all))
             lines = [f"{head}: {cell}" for head, cell in zip(heads, row, strict=True)]
             return "\n".join(lines)
-        columns = (
-            [n_all] if all else range(max(_MOST_COLUMNS, len(self.keys) + 1), len(self.keys), -1)
-        )
+        columns = [n_all] if all else range(self._most, len(self.keys), -1)
         return fitted_text(map(self._table, columns))
 
     def to_markdown(self) -> str:
         """Return the table in Markdown.
 
         Returns:
-            A table of at most seven columns, each estimate as `value [low, high]`.
+            A table of at most seven columns, or its labels and six columns; each estimate is
+            `value [low, high]`, and a line below the table names the level.
         """
-        return markdown_table(self._table())
+        return "\n\n".join(filter(None, (markdown_table(self._table()), self._brackets())))
 
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""Return the table in LaTeX.
 
         Args:
-            caption: Caption; by default that of the result. Special characters are escaped.
+            caption: Caption; by default that of the result. The clusters and the level of the
+                intervals are added. Special characters are escaped.
             label: Label for references; by default `tab:` and the name of the function.
 
         Returns:
-            A `table` environment of at most seven columns, each estimate as `value [low, high]`. It
-            requires `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
+            A `table` environment with the columns of `to_markdown`. It requires
+            `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
         """
-        text = ". ".join(filter(None, (self.caption if caption is None else caption, self.note)))
+        facts = " ".join(filter(None, (self.table_note, self._brackets())))
+        text = ". ".join(filter(None, (self.caption if caption is None else caption, facts)))
         name = label or "tab:" + self.kind.replace("_", "-")
         return latex_table(self._table(), caption=text, label=name)
 
@@ -229,8 +235,21 @@ class Result(NoTruthValue):
             claims=self.claims,
         )
 
-    def _table(self, most: int = _MOST_COLUMNS) -> Table:
+    @property
+    def _most(self) -> int:
+        """Return the maximum number of columns of a table."""
+        return max(_MOST_COLUMNS, len(self.keys) + _MOST_NUMBERS)
+
+    def _brackets(self) -> str:
+        """Describe the brackets of the table; empty if it has no interval."""
+        shown = [one.low for one in self._table().columns if one.low]
+        if not self.frame[shown].notna().any(axis=None):
+            return ""
+        return f"{100 * self.confidence:g} % confidence intervals in brackets."
+
+    def _table(self, most: int | None = None) -> Table:
         """Describe the table, with as many estimates as fit into `most` columns."""
+        most = self._most if most is None else most
         keys = [Column(key=key, title=key.replace("_", " ")) for key in self.keys]
         last = [] if self.p is None else [Column(key=self.p, title=self.p_title, kind="p_value")]
         last += [
@@ -242,7 +261,7 @@ class Result(NoTruthValue):
             frame=self.frame,
             caption=self.caption,
             columns=[*keys, *shown, *last],
-            note=self.note,
+            note=self.table_note,
             model=None,
         )
 
@@ -259,7 +278,7 @@ class Result(NoTruthValue):
         """Show sentences and table in a notebook."""
         heads, rows = table_cells(self._table())
         body = "".join(f"<tr>{_html(row, 'td')}</tr>" for row in rows[:_MOST_ROWS])
-        more = [self.note]
+        more = [self.table_note]
         if len(rows) > _MOST_ROWS:
             more.append(f"The first {_MOST_ROWS} of {len(rows):,} rows; to_frame() has all.")
         return (
@@ -269,7 +288,7 @@ class Result(NoTruthValue):
         )
 
     def __repr__(self) -> str:
-        """Show the first sentences and the shape of the table."""
+        """Show the first sentences, the note and the shape of the table."""
         lines = [
             line
             for sentence in self.sentences[:_MOST_SENTENCES]
@@ -282,7 +301,8 @@ class Result(NoTruthValue):
             f"[{self.kind}: {more}{rows} {'row' if rows == 1 else 'rows'} x {columns} columns in "
             f".to_frame(), {self.frame.shape[1]} with all=True]"
         )
-        return "\n".join([*lines, *textwrap.wrap(shape, _WIDTH)])
+        note = textwrap.wrap(self.note, _WIDTH, max_lines=2, placeholder=" ... (.note has all)")
+        return "\n".join([*lines, *note, *textwrap.wrap(shape, _WIDTH)])
 
 
 def texts(sentences: Sequence[Sentence]) -> list[str]:

@@ -61,7 +61,7 @@ def read_answers(
     # Columns with a role are named after it; columns of groups keep the names in the files.
     named = {role: getattr(columns, role) for role in ("task", "model", "form", "metric", "repeat")}
     own = {name: frame[role] for role, name in named.items() if name and name not in frame}
-    doubts = (*missing_answers(frame), *doubts)
+    doubts = (*(text for _, text in missing_answers(frame)), *doubts)
     frame = frame.assign(**own).drop(columns={"prediction", "error", COMMON} & {*frame} - {*by})
     if (frame["form"] == "").all():
         frame = frame.drop(columns="form")

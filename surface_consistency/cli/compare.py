@@ -61,7 +61,7 @@ def _form(*, wide: bool, **forms: bool) -> _Form:
         raise ValueError(f"{flags} are mutually exclusive; pass only one of them")
     name = chosen[0] if chosen else "text"
     if wide and name in ("markdown", "latex"):
-        raise ValueError(f"--wide has no effect on --{name}, whose tables have at most 7 columns")
+        raise ValueError(f"--wide has no effect on --{name}, whose tables have few columns")
     return _Form(name, wide)
 
 
@@ -92,7 +92,7 @@ def _show(
             print(result.to_latex())
         case _:
             lines = [textwrap.fill(one, TERMINAL, break_on_hyphens=False) for one in texts]
-            print("\n".join([*lines, "", replace(result, note="").to_text(all=form.wide)]))
+            print("\n".join([*lines, "", replace(result, table_note="").to_text(all=form.wide)]))
             if page is not None:
                 print(f"\nreport: {page}")
 

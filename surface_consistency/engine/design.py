@@ -58,7 +58,9 @@ class Design(Record):
     conditions: tuple[str, str] = ("first", "second")
     """Names of the two conditions on the page."""
 
-    cells: tuple[str, str, str, str] = ("both correct", "first only", "second only", "neither")
+    cells: tuple[str, str, str, str] = (
+        *("both correct", "only the first correct", "only the second correct", "both incorrect"),
+    )
     """Names of the four cells of the paired contingency table."""
 
     clusters: Mapping[str, str] = Field(default={"item": "facts"}, min_length=1)

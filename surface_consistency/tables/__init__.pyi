@@ -5,5 +5,5 @@ from .sentences import (
     ranking as ranking,
     rate as rate,
 )
-from .table import Column as Column, Table as Table
+from .table import Column as Column, Table as Table, interval_column as interval_column
 from .tabulation import describe as describe

@@ -503,7 +503,10 @@ def not_inferred(
     """
     given = row.get("not_inferred")
     known = [one.rpartition(": ") for one in given.split("; ")] if isinstance(given, str) else []
-    reasons = [one for of, _, one in known if one and (not of or name in of.split(", "))]
+    # The reason of a row is about all its observations, not about those of a conditional rate.
+    all_of = "" if is_missing(row.get(f"{name}_n")) else f"all {unit}: "
+    named = [(of.split(", "), one) for of, _, one in known if one]
+    reasons = [one if name in of else all_of + one for of, one in named if name in of or of == [""]]
     reason = reasons[0] if reasons else ""
     counts = size(row, unit, clusters, name).removeprefix("; ").replace(", ", " in ") or "the data"
     verb = "is" if counts.startswith("1 ") else "are"

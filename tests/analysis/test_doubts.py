@@ -111,7 +111,21 @@ def test_more_than_5_percent_of_missing_answers_are_reported(frame, n):
     percent = f"{100 * n / 40:.1f} %"
     expected = [f"{n} of 40 answers of m are empty, refused, failed or unfinished ({percent})."]
 
-    assert list(missing_answers(frame)) == expected * bool(n)
+    assert [text for _, text in missing_answers(frame)] == expected * bool(n)
+
+
+def test_all_warnings_of_a_model_precede_those_of_the_next_one(tmp_path):
+    frame = answers(blank=range(20, 25))
+    frame = frame.assign(correct=frame["item"] >= 20)
+    frame.loc[frame["item"] < 20, "prediction"] = "Error 500."
+    frame = pd.concat([frame.assign(model=name) for name in "ab"])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+
+    found = accuracy(tmp_path / "a.csv").sentences
+
+    models = [re.search(r" of ([ab])\b", one)[1] for one in found]
+    assert models == sorted(models), found
+    assert len(models) == 6
 
 
 @pytest.mark.parametrize("has_answers", [True, False])

@@ -306,7 +306,9 @@ def test_significance_of_correlations_uses_the_corrected_p_value():
     table = result.to_frame(all=True)
     only_alone = (table["p_value"] < 0.05) & (table["p_value_holm"] > 0.05)
     assert only_alone.any()
-    for (_, row), sentence in zip(table.iterrows(), result.sentences, strict=False):
+    said = [one for one in result.sentences if one.startswith("The correlation")]
+    assert len(said) == 3
+    for (_, row), sentence in zip(table.iterrows(), said, strict=False):
         assert ("not significantly" in sentence) == (row["p_value_holm"] > 0.05), sentence
         assert "Holm-corrected p" in sentence
 
@@ -511,7 +513,7 @@ def test_direction_is_read_from_a_file(tmp_path):
     frame.assign(higher_is_better=False).to_csv(tmp_path / "a.csv", index=False)
 
     note = accuracy(tmp_path / "a.csv").note
-    assert note.startswith("Lower scores of gap are better. The result is based on only 6 clusters")
+    assert note.startswith("Lower scores of gap are better. Standard errors are clustered by item.")
 
 
 def test_compare_of_one_model_returns_its_accuracy():
@@ -556,11 +558,39 @@ def test_context_column_is_the_cluster_unless_another_is_named():
         result, named = function(ONE), function(ONE, cluster="article")
         assert note in result.note
         pd.testing.assert_frame_equal(result.frame, named.frame)
-        assert named.note == function(ONE, cluster="item").note == ""
+        assert named.note == "Standard errors are clustered by article."
     assert row_of(accuracy(ONE, cluster="item"))["n_clusters"] == 60
     few = ONE.assign(article=ONE["item"] % 3)
     assert "too few" in accuracy(few).note
     assert row_of(accuracy(few))["n_clusters"] == 60
+
+
+SIGNED = {
+    *("accuracy_difference", "difference", "pooled_difference", "retrieval_effect"),
+    *("signed_alignment", "kappa", "intraclass_correlation"),
+}
+"""Estimates that can be below 0."""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_intervals_of_proportions_are_within_their_range(seed):
+    few = answers(5 + 3 * seed, 2, seed)
+    wide = WIDE.sample(8 + seed, random_state=seed)
+    gold = {"del_on": "first_correct", "del_off": "second_correct", "gold_retrieved": "c"}
+    one = few[few["run"] == 0]
+    results = (
+        *(accuracy(few, repeat="run"), consistency(few, repeat="run"), consistency(one)),
+        *(paired(wide), paired(wide, repeat="run"), forgetting(wide, full=None, **gold)),
+        alignment(wide, short="first_correct", long="second_correct", topic="article"),
+        compare({"a": one, "b": one.assign(correct=one["correct"].sample(frac=1).array)}),
+    )
+    for result in results:
+        frame = result.to_frame(all=True)
+        for name in {*frame}.difference(SIGNED):
+            if f"{name}_low" in frame:
+                value, low, high = frame[[f"{name}{end}" for end in ENDS]].astype(float).iloc[0]
+                assert not low < 0, name
+                assert not high > 1 or value > 1 >= low, name
 
 
 @pytest.mark.parametrize("name", ["topic", "category_id", "Subject", "template", "domain"])

@@ -12,20 +12,31 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot
 
-from surface_consistency.analysis.measures import accuracy, consistency, paired
+from surface_consistency.analysis.measures import (
+    accuracy,
+    alignment,
+    consistency,
+    paired,
+    partial_correlation,
+)
 from surface_consistency.analysis.models import compare
 from surface_consistency.cli.main import main
 from surface_consistency.errors import MissingDependencyError
+from surface_consistency.tables import Column
 from tests.analysis.made_answers import answers, outcomes
 
 LABEL = r"a_b & 50 % #1 {x} \ ~ ^ $ <i>|`"
 ONE = answers(n_repeats=1)
 LABELLED = ONE.assign(group=ONE["item"].map(lambda item: LABEL if item % 2 else "plain"))
-LATEX = r"""\begin{table}
+CAPTION = (
+    r"Scores of 50 \%. Standard errors are clustered by item. 95 \% confidence intervals in "
+    "brackets."
+)
+LATEX = rf"""\begin{{table}}
 \centering
-\caption{Scores of 50 \%}
-\label{tab:scores}
-\begin{tabular}{lrrr}
+\caption{{{CAPTION}}}
+\label{{tab:scores}}
+\begin{{tabular}}{{lrrr}}
 \toprule
 group & Accuracy (\%) & n & clusters \\
 \midrule
@@ -47,10 +58,11 @@ def test_repr_begins_with_the_finding_and_fits_100_columns(result):
 
 
 @pytest.mark.parametrize(("n", "told"), [(3, ""), (5, "2 more in .sentences; ")])
-def test_repr_shows_three_sentences_and_counts_the_others(result, n, told):
-    *lines, shape = repr(replace(result, sentences=[f"S{k}." for k in range(n)])).splitlines()
+def test_repr_shows_three_sentences_and_the_note_and_counts_the_others(result, n, told):
+    shown = replace(result, sentences=[f"S{k}." for k in range(n)], note="Some note.")
+    *lines, shape = repr(shown).splitlines()
 
-    assert lines == ["S0.", "S1.", "S2."]
+    assert lines == ["S0.", "S1.", "S2.", "Some note."]
     assert shape.startswith(f"[accuracy: {told}2 rows x 6 columns")
 
 
@@ -100,10 +112,10 @@ def test_bool_raises_with_the_attribute_to_use(result):
         bool(result)
 
 
-def test_markdown_has_at_most_seven_columns_and_escapes_labels(result):
+def test_markdown_has_its_labels_and_six_columns_and_escapes_labels(result):
     heads = paired(outcomes(), by="type").to_markdown().splitlines()[0]
 
-    assert heads.count("|") == 8
+    assert heads.count("|") == 9
     assert "| `` a_b & 50 % #1 {x} \\ ~ ^ $ <i>\\|` `` |" in result.to_markdown()
 
 
@@ -114,6 +126,48 @@ def test_latex_escapes_all_special_characters(result):
     escaped = r"a\_b \& 50 \% \#1 \{x\} \textbackslash{} \textasciitilde{} \textasciicircum{} \$"
     assert escaped in text
     assert text.endswith("\\\\\n\\bottomrule\n\\end{tabular}\n\\end{table}")
+
+
+WHOLE = {"cluster": "whole"}
+RESULTS = {
+    "article": (accuracy, ONE, {}),
+    "item": (accuracy, ONE.drop(columns="article").assign(topic=ONE["item"] % 20), {}),
+    "fact": (consistency, outcomes(), {}),
+    "topic": (alignment, outcomes().assign(topic=outcomes()["item"]), {}),
+    "whole": (compare, dict.fromkeys("ab", ONE.rename(columns={"article": "whole"})), WHOLE),
+    "": (partial_correlation, ONE, {"x": "item", "y": "correct"}),
+}
+"""A result by its clusters."""
+
+
+@pytest.mark.parametrize(("confidence", "level"), [(0.95, 95), (0.9, 90)])
+@pytest.mark.parametrize("cluster", RESULTS)
+def test_captions_state_clusters_and_level_without_remedies(cluster, confidence, level):
+    function, data, given = RESULTS[cluster]
+    shown = function(data, **given, confidence=confidence)
+
+    fact = f"Standard errors are clustered by {cluster}."
+    fact = fact if cluster else "Rows are assumed to be independent."
+    brackets = f"{level} % confidence intervals in brackets."
+    caption = shown.to_latex().partition("caption{")[2].partition("}\n")[0].replace("\\", "")
+    assert caption.startswith(f"{shown.caption}. ".replace("{", ""))
+    assert f"{fact} " in caption
+    assert caption.endswith(brackets)
+    assert shown.to_markdown().endswith(brackets)
+    assert fact in shown._repr_html_()
+    for text in (caption, shown._repr_html_()):
+        assert re.search("cluster=|; pass", text) is None
+    assert any(part in " ".join(repr(shown).split()) for part in (fact, "Clusters: "))
+    assert "in brackets" not in replace(shown, estimates=[Column(key="n", title="n")]).to_latex()
+
+
+@pytest.mark.parametrize("by", [(), ("group",)])
+def test_tables_of_compare_have_both_means(by):
+    shown = compare(dict.fromkeys("ab", LABELLED), by=by)
+
+    for text in (shown.to_latex().replace("\\", ""), shown.to_markdown(), shown._repr_html_()):
+        assert "Mean, model (%)" in text
+        assert "Mean, reference (%)" in text
 
 
 @pytest.mark.parametrize("n_groups", [1, 5, 6, 8])

@@ -258,7 +258,7 @@ def _formed(rows: pd.DataFrame) -> dict[str, Any]:
     facts = _of_facts(rows)
     return {
         "n_items": len(facts),
-        "n_forms": len(rows),
+        "n_forms": rows["form"].nunique(),
         "n_clusters": rows["topic"].nunique(),
         "accuracy": np.mean([np.mean(fact) for fact in facts]),
         "all_correct": _share([all(fact) for fact in facts]),

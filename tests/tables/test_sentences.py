@@ -100,6 +100,10 @@ NO_SPREAD = "the values are equal in all clusters, so that their spread is unkno
             "15 pairs in 3 facts are too few (effective number of clusters 2.1, minimum 4).",
         ),
         ({"not_inferred": NO_SPREAD}, f"{NO_SPREAD} (15 pairs in 3 facts)."),
+        (
+            {"not_inferred": too_few_clusters(3), "d_n": 1, "d_n_clusters": 1},
+            "1 pair is too few (all pairs: effective number of clusters 3, minimum 4).",
+        ),
     ],
 )
 def test_differences_with_too_few_clusters_are_not_inferred(cells, reason):

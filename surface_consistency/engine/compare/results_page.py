@@ -266,7 +266,7 @@ def _provenance(compared: ComparedResults) -> list[Provenance]:
         if name in runs:
             run = runs[name]
             judged_by = compared.settings.rule or run.judged_by
-            made = {"judged by": judged_by, **run.varying, **run.manifest.runner}
+            made = {"scored by": judged_by, **run.varying, **run.manifest.runner}
             settings |= {key: str(value) for key, value in made.items()}
             signature = f"{run.manifest.signature}|judged_by:{judged_by}"
         parts.append(

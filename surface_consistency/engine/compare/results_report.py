@@ -164,8 +164,11 @@ class ComparisonReport:
         if self.metric == next(iter(self.compared.metrics)):
             yield from self.compared.doubts
 
-    def cluster_notes(self) -> list[say.Sentence]:
+    def cluster_notes(self, *, has_remedy: bool = True) -> list[say.Sentence]:
         """Report few clusters, or unequal clusters.
+
+        Args:
+            has_remedy: Whether to name the clusters and the remedy.
 
         Returns:
             Sentences; empty if there are enough clusters, or no inference is possible.
@@ -181,8 +184,8 @@ class ComparisonReport:
         return say.cluster_notes(
             self.n_clusters,
             self.result.n_effective,
-            named=self.compared.cluster_note,
-            remedy=remedy if can_be_items else "",
+            named=self.compared.cluster_note if has_remedy else "",
+            remedy=remedy if can_be_items and has_remedy else "",
         )
 
     def sentences(self) -> list[say.Sentence]:

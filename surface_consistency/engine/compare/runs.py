@@ -179,7 +179,7 @@ def _check_comparable(before: Run, after: Run) -> Iterator[str]:
     one, other = (
         {}
         if run.scoring is None
-        else {"judged by": run.judged_by, **run.scoring.settings} | dict.fromkeys(_NO_VERDICT)
+        else {"scored by": run.judged_by, **run.scoring.settings} | dict.fromkeys(_NO_VERDICT)
         for run in (before, after)
     )
     differing = _unequal(one, other) if one and other else ""

@@ -28,7 +28,7 @@ from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
 
 _TEXTS: Final = ("question", *TEXTS)
-_QUESTION: Final = "the same facts under two conditions, judged elsewhere"
+_QUESTION: Final = "the same facts under two conditions, scored elsewhere"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

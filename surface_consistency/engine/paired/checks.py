@@ -421,7 +421,7 @@ def doubts_of(runs: Sequence[Run]) -> list[Sentence]:
             frame = pd.DataFrame({"model": run.label, "prediction": texts, "error": errors})
             n_blank = int(texts.fillna("").astype(str).str.strip().eq("").sum())
             record = count(n_blank, len(texts), f"answers of {run.label} without text")
-            doubts += [[record, doubt] for doubt in missing_answers(frame)]
+            doubts += [[record, doubt] for _, doubt in missing_answers(frame)]
     record = count(max(n for *_, n in models), None, "scores of a model, all 0 or all 1")
     constant: list[Sentence] = [[record, one] for one in constant_scores(models, "answers")]
     return [*constant, *doubts]

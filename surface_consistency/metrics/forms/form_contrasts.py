@@ -60,7 +60,7 @@ def form_contrasts(
     Returns:
         Three rows for every two groups: a, b, rate ("consistency", "accuracy" or "all_correct");
         n_items, the number of facts with two or more forms for which both groups have labels,
-        n_forms of these, n_clusters, not_inferred (why interval and p-value are NaN; otherwise
+        n_forms (distinct), n_clusters, not_inferred (why interval and p-value are NaN; otherwise
         empty); value_a, value_b; difference, a minus b, with difference_low and difference_high;
         p_value, from the same t, and p_value_holm, Holm's correction over all rows.
 
@@ -120,6 +120,8 @@ def _compared(
     both = pd.concat({"a": one, "b": other}, axis=1, join="inner")
     sums = both.groupby(["fact", "cluster"], sort=False).agg({"a": "sum", "b": "sum"})
     n_forms = both.groupby(["fact", "cluster"], sort=False).size()
+    usable = both.groupby(["fact", "cluster"], sort=False)["a"].transform("size") > 1
+    n_distinct = both.index[usable].get_level_values("form").nunique()
     sums, sizes = sums[n_forms > 1], np.asarray(n_forms[n_forms > 1], dtype=np.int64)
     if not sizes.size:
         return
@@ -136,6 +138,6 @@ def _compared(
                 scores, item="fact", cluster="cluster", baseline="b", intervals=intervals
             )
         row = compared.differences.iloc[0].to_dict()
-        counts = {"rate": rate, "n_items": row["n"], "n_forms": int(sizes.sum())}
+        counts = {"rate": rate, "n_items": row["n"], "n_forms": n_distinct}
         means = {"value_a": row["model_mean"], "value_b": row["reference_mean"]}
         yield counts | means | {name: row[name] for name in _COMPARED}

@@ -82,10 +82,10 @@ def forms_by(
             `UnscoredWarning`; "raise" raises an error.
 
     Returns:
-        One row per group, sorted by label, with the columns `by`; n_items, n_forms (of these
-        facts), n_single (excluded facts with fewer than two scored forms), n_missing, n_clusters,
-        few_clusters (fewer than 20), not_inferred (why intervals are NaN; else empty),
-        n_undefined (maximum over metrics of the number of resamples in which the metric is
+        One row per group, sorted by label, with the columns `by`; n_items, n_forms (distinct
+        scored forms of these facts), n_single (excluded facts with fewer than two scored forms),
+        n_missing, n_clusters, few_clusters (fewer than 20), not_inferred (why intervals are NaN;
+        else empty), n_undefined (maximum over metrics of the number of resamples in which it is
         undefined); and `<metric>`, `<metric>_low`, `<metric>_high` for accuracy, all_correct,
         all_incorrect, all_agree, consistency, within_item_share, intraclass_correlation, and with
         `of` all_correct_of, which excludes facts with fewer forms.
@@ -112,8 +112,8 @@ def forms_by(
         one less than the number of forms); and that from chi-square limits of the variance between
         forms. The last is needed because metrics of agreement are functions of this variance, and
         an estimate of 0 is not evidence of 0. With fewer than four forms there is no interval. The
-        interval of within_item_share ends at 1, because forms from one population do not agree less
-        than by chance.
+        interval of within_item_share ends at 1 unless the estimate is larger, because forms from
+        one population do not agree less than by chance.
 
     References:
         Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
@@ -127,7 +127,7 @@ def forms_by(
         ...     {"item": [1, 1, 1, 2, 2, 2], "form": ["a", "b", "c"] * 2,
         ...      "correct": [1, 1, 0, 0, 0, 0]})
         >>> forms_by(frame)[["n_items", "n_forms", "consistency"]].round(3).values.tolist()
-        [[2.0, 6.0, 0.667]]
+        [[2.0, 3.0, 0.667]]
     """
     _inputs.check_choice(forms, ("fixed", "sample"), "forms")
     if of is not None and _inputs.check_count(of, "of") < 1:
@@ -161,12 +161,15 @@ def forms_by(
             codes[where],
             numbers[where],
             clusters[where],
+            form_codes[where],
             of,
             None if repeat is None else prompts[where],
         ),
         columns=columns,
         intervals=intervals,
     )
+    share, high = table["within_item_share"], table["within_item_share_high"]
+    table["within_item_share_high"] = high.clip(upper=1.0).where(share <= 1.0, high)
     if forms == "sample":
         for row, where in enumerate(groups.values()):
             left_out = _excluded_items(codes[where], numbers[where], form_codes[where], of)
@@ -368,6 +371,7 @@ def _group(
     codes: _inputs.Codes,
     facts: _inputs.Integers,
     clusters: _inputs.Integers,
+    forms: npt.NDArray[np.intp],
     of: int | None,
     prompts: _inputs.Integers | None = None,
 ) -> tuple[dict[str, object], _inputs.Floats]:
@@ -389,7 +393,7 @@ def _group(
     sums = cluster_sums(rows, clusters[first][usable])
     counts: dict[str, object] = {
         "n_items": int(usable.sum()),
-        "n_forms": int(n_forms[usable].sum()),
+        "n_forms": len(np.unique(forms[scored & usable[numbers]])),
         "n_single": int((~usable).sum()),
         "n_missing": int((~scored).sum()),
         "n_clusters": len(sums),

@@ -150,7 +150,8 @@ def alignment(
         short: Correctness labels of the short answers, shape `(n_pairs,)`, one per sub-question and
             order of the long query.
         long: Labels of the same sub-questions in the long answers.
-        topics: Topic of each pair; None if all pairs are of one topic.
+        topics: Topic of each pair, for the mean over topics of the paper; None pools all pairs as
+            one topic.
         missing: "raise" raises an error if a label is missing; "drop" excludes such pairs, with an
             `UnscoredWarning`.
 
@@ -162,8 +163,9 @@ def alignment(
             pair has both labels.
 
     Notes:
-        The scored pairs of a topic have equal weights. The order of the pairs does not matter. For
-        intervals and groups use `alignment_by`.
+        The scored pairs of a topic have equal weights. The pooled proportion differs from the mean
+        over topics if topics have different numbers of scored pairs. The order of the pairs does
+        not matter. For intervals and groups use `alignment_by`.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 3 and figure 2 ("average over topics").
@@ -198,10 +200,11 @@ def signed_alignment(
         ValueError: As in `alignment`.
 
     Notes:
-        As in `alignment`.
+        As in `alignment`: without `topics`, the pooled score differs from the paper's mean over
+        topics if topics have different numbers of scored pairs.
 
     References:
-        SLAQ, arXiv 2510.11218, eq. 4.
+        SLAQ, arXiv 2510.11218, eq. 4 and figure 2c ("average over topics").
 
     Examples:
         >>> signed_alignment([1, 1, 0, 0, 1], [1, 0, 0, 0, 1])

@@ -234,7 +234,7 @@ def test_page_of_runs_rescored_by_another_rule_omits_the_stored_noise_floor(runs
     assert main(["compare", *folders, "--rule", "exact", "--out", str(tmp_path / "page")]) == 0
 
     page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
-    assert "judged by</th><td>exact" in page
+    assert "scored by</th><td>exact" in page
     assert "judged_by:popqa" not in page
     assert "No noise floor" in page
     assert "asked again differs from itself" not in capsys.readouterr().out
