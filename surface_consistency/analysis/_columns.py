@@ -279,7 +279,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         path: Path or URL of a table in a supported format, which may be compressed.
 
     Returns:
-        The rows, with None for an empty cell of text.
+        The rows, without a value for an empty cell of CSV and TSV.
 
     Raises:
         DataError: If the file has no rows.
@@ -291,13 +291,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         table = frame_of([flat.row() for flat in flat_rows(rows, Path(name), [])[1]], name)
     if table.empty:
         raise DataError(f"{first_of.name} has no rows; check how it was written")
-    texts = map(str, table.select_dtypes(exclude=["number", "bool"]))
-    # An empty cell of a text file is a missing cell.
-    blanks = {
-        name: table[name].map(lambda cell: None if isinstance(cell, str) and not cell else cell)
-        for name in texts
-    }
-    return table.assign(**blanks)
+    return table
 
 
 def read_scores(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":

@@ -85,7 +85,7 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
 def test_score_predictions_leaves_missing_predictions_without_score(data, predictions):
     del predictions[data.pairs["canonical_id"].iloc[0]]
 
-    with pytest.warns(UnscoredWarning, match="1 of 24 answers have no score"):
+    with pytest.warns(UnscoredWarning, match=r"1 of 24 (prompts .* wrong|answers have no score)"):
         frame = score_predictions(data, predictions)
 
     missing = frame["first_correct"].isna()
@@ -141,7 +141,8 @@ def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
 
 
 def test_score_run_warns_of_questions_without_verdict(data, predictions, tmp_path):
-    folder = import_predictions(data, dict(list(predictions.items())[:20]), tmp_path / "run")
+    with pytest.warns(UnscoredWarning, match="4 of 24 prompts have no prediction; .* to wrong"):
+        folder = import_predictions(data, dict(list(predictions.items())[:20]), tmp_path / "run")
 
     with pytest.warns(UnscoredWarning, match="4 of 24 answers have no score: 4 no prediction"):
         score_run(folder)
