@@ -261,6 +261,11 @@ def _read(
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
     columns = ResultColumns() if score in ("", *_SCORES) else ResultColumns(score=score)
     made = answers_of(read_results(source, columns), RuleSettings(), by)
+    if made.frame["score"].isna().all() and any(note.endswith(UNSCORED) for note in made.notes):
+        raise DataError(
+            f"{source} contains answers without scores; read it as a frame df, and score them by "
+            f"{_scored_by('prediction')}, or use compare with `rule`"
+        )
     frame = (
         made.frame if score in ("", *_SCORES) else made.frame.assign(**{score: made.frame["score"]})
     )
@@ -357,9 +362,16 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     remedy = f"{role}= the name of a column"
     if role == "score" and {"first_correct", "second_correct"} <= {*columns}:
         remedy = 'score="first_correct" or "second_correct" for one condition, or use paired'
+    elif role == "score" and (texts := [one for one in USUAL["prediction"] if one in columns]):
+        remedy += f", or score the answers by {_scored_by(texts[0])}"
     if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
     raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
+
+
+def _scored_by(prediction: str) -> str:
+    """Return code that adds a column of scores."""
+    return f'df["correct"] = match_many(df[{shown(prediction)}], df["references"])'
 
 
 def find_optional(frame: pd.DataFrame, role: str, name: str | None, default: str) -> str | None:

@@ -396,6 +396,11 @@ test_accuracy_rejects = refusals(
         ColumnNotFoundError,
         'pass score="first_correct" or "second_correct" for one condition, or use paired',
     ),
+    (
+        ((ONE.drop(columns="correct").assign(answer="x"),), {}),
+        ColumnNotFoundError,
+        r"""score .* df\["correct"\] = match_many\(df\['answer'\], df\["references"\]""",
+    ),
     ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert a list of"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
     (
