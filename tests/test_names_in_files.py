@@ -77,7 +77,8 @@ def test_the_study_of_a_manifest_must_be_registered(folder, evil, capsys, words)
     told = capsys.readouterr().err
     where = f"error: {folder / 'manifest.json'}: study: study '{EVIL}' not found; available: "
     assert words[0] in ("compare", "analyse") or told.startswith(where)
-    assert "on the command line" in told or words[0] in ("compare", "analyse")
+    if words[0] not in ("compare", "analyse"):
+        assert "; register it as an entry point of surface_consistency.studies, repeat the" in told
 
 
 OPTIONS = {"trust_remote_code": "true", "base_url": "http://evil.test/v1", "api_key_env": "AWS_KEY"}
