@@ -19,6 +19,7 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
+from surface_consistency.matching import BoundaryRule
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
@@ -146,6 +147,12 @@ def test_score_run_warns_of_questions_without_verdict(data, predictions, tmp_pat
 
     with pytest.warns(UnscoredWarning, match="4 of 24 answers have no score: 4 no prediction"):
         score_run(folder)
+
+
+@pytest.mark.parametrize("rule", [object, 5, BoundaryRule()])
+def test_a_rule_of_a_scoring_is_a_name(rule):
+    with pytest.raises(ValueError, match=r"is not the name of a matching rule; pass a name, such"):
+        RuleScoring(rule=rule)
 
 
 def test_score_run_judges_again_by_another_rule(run):
