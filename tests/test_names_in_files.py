@@ -77,7 +77,10 @@ def test_study_of_a_manifest_must_be_registered(folder, evil, capsys, words):
     errors = capsys.readouterr().err
     start = f"error: {folder / 'manifest.json'}: study: study '{EVIL}' not found; available: "
     assert words[0] in ("compare", "analyse") or errors.startswith(start)
-    assert "on the command line" in errors or words[0] in ("compare", "analyse")
+    if words[0] not in ("compare", "analyse"):
+        assert (
+            "; register it as an entry point of surface_consistency.studies, repeat the" in errors
+        )
 
 
 OPTIONS = {"trust_remote_code": "true", "base_url": "http://evil.test/v1", "api_key_env": "AWS_KEY"}

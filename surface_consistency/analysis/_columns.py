@@ -261,6 +261,11 @@ def _read(
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
     columns = ResultColumns() if score in ("", *_SCORES) else ResultColumns(score=score)
     made = answers_of(read_results(source, columns), RuleSettings(), by)
+    if made.frame["score"].isna().all() and any(note.endswith(UNSCORED) for note in made.notes):
+        raise DataError(
+            f"{source} contains answers without scores; read it as a frame df, and score them by "
+            f"{_scored_by('prediction')}, or use compare with `rule`"
+        )
     frame = (
         made.frame if score in ("", *_SCORES) else made.frame.assign(**{score: made.frame["score"]})
     )
@@ -279,7 +284,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         path: Path or URL of a table in a supported format, which may be compressed.
 
     Returns:
-        The rows, with None for an empty cell of text.
+        The rows, without a value for an empty cell of CSV and TSV.
 
     Raises:
         DataError: If the file has no rows.
@@ -291,13 +296,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         table = frame_of([flat.row() for flat in flat_rows(rows, Path(name), [])[1]], name)
     if table.empty:
         raise DataError(f"{first_of.name} has no rows; check how it was written")
-    texts = map(str, table.select_dtypes(exclude=["number", "bool"]))
-    # An empty cell of a text file is a missing cell.
-    blanks = {
-        name: table[name].map(lambda cell: None if isinstance(cell, str) and not cell else cell)
-        for name in texts
-    }
-    return table.assign(**blanks)
+    return table
 
 
 def read_scores(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":
@@ -363,9 +362,16 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     remedy = f"{role}= the name of a column"
     if role == "score" and {"first_correct", "second_correct"} <= {*columns}:
         remedy = 'score="first_correct" or "second_correct" for one condition, or use paired'
+    elif role == "score" and (texts := [one for one in USUAL["prediction"] if one in columns]):
+        remedy += f", or score the answers by {_scored_by(texts[0])}"
     if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
     raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
+
+
+def _scored_by(prediction: str) -> str:
+    """Return code that adds a column of scores."""
+    return f'df["correct"] = match_many(df[{shown(prediction)}], df["references"])'
 
 
 def find_optional(frame: pd.DataFrame, role: str, name: str | None, default: str) -> str | None:

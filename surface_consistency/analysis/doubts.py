@@ -33,7 +33,8 @@ def no_scores(frame: pd.DataFrame, notes: Iterable[str]) -> DataError:
         "; ".join(
             [
                 "no row contains a score; name the column of scores by `score`, or score the "
-                "answers by `rule`, such as `rule=popqa`",
+                "answers by `rule`, such as `rule=popqa`"
+                + (" and `references=COLUMN`" if not frame["references"].map(len).any() else ""),
                 *reasons,
             ]
         )

@@ -9,6 +9,7 @@ import pandas as pd
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names, shown
 from surface_consistency.rows.cells import is_list
+from surface_consistency.text import did_you_mean
 
 _OWN: Final = tuple(f"{n}_{of}" for n in ("first", "second") for of in ("condition", "correct"))
 
@@ -36,9 +37,10 @@ def split_labels(
     result = frame.copy(deep=False)
     for column in columns:
         if column not in frame.columns:
+            names = [name for name in map(str, frame.columns) if name not in _OWN]
             raise ColumnNotFoundError(
-                f"by={shown(column)} is not among the columns, which are "
-                f"{first_names([name for name in frame.columns if name not in _OWN])}"
+                f"by={shown(column)} is not among the columns, which are {first_names(names)}"
+                f"{did_you_mean(column, names)}"
             )
         labels = [_labels(value, separator) for value in frame[column].array]
         result[column] = check_labels(pd.Series(labels, frame.index, object, column))

@@ -90,6 +90,11 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     notes = [f"{rule} scores the {region.replace('_', ' ')} of each answer (`region`)"]
     if n_split:
         notes.append(f"the reasoning of {n_split:,} answers was removed before scoring")
+    if n := int((answers["prediction"].isna() & answers["error"].isna()).sum()):
+        notes.append(
+            f"{n:,} of {len(answers):,} answers are missing (an empty cell of CSV, null or NaN); "
+            "they have no score, unless `missing` is wrong, which counts them as incorrect"
+        )
     if n := sum(not one for one in references):
         notes.append(f"{n:,} of {len(references):,} answers have no references and no score")
     return ScoredAnswers(scored, tuple(doubts), tuple(notes))

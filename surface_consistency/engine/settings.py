@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 from surface_consistency.engine.published import read_published, reject_contradiction, values_of
 from surface_consistency.errors import PluginError
@@ -362,6 +362,11 @@ def check_rule(name: str) -> str:
     """
     from surface_consistency.matching.rules import resolve_rule
 
+    if not isinstance(name, str):
+        raise ValueError(
+            f"{name!r} is not the name of a matching rule; pass a name, such as 'popqa', or "
+            "'package:name' of a rule that a package registers"
+        )
     try:
         resolve_rule(name).keys(["漢字"])
     except PluginError as error:
@@ -372,7 +377,7 @@ def check_rule(name: str) -> str:
 class RuleScoring(JudgeScoring):
     """How answers are scored: by a matching rule, an LLM judge, or human labels."""
 
-    rule: Annotated[str, AfterValidator(check_rule)] = "popqa"
+    rule: Annotated[str, BeforeValidator(check_rule)] = "popqa"
     """Matching rule: a name of `matching.RULES` ("segmented" for scripts without spaces between
     words), or a rule of another package as package:name."""
 

@@ -517,7 +517,15 @@ def study_of(folder: RunFolder) -> Study:
     try:
         return find_study(folder.read_manifest().study)
     except PluginError as error:
-        raise PluginError(f"{folder.manifest}: study: {error}") from error
+        reason, is_unknown, _ = str(error).partition("; or name an importable object")
+        remedy = (
+            f"; register it as an entry point of {STUDIES.group}, repeat the command "
+            "`surface-consistency run`, which writes the report and scores by another `rule` if "
+            "you name one, or pass study= to score_run and report_runs in Python"
+        )
+        raise PluginError(
+            f"{folder.manifest}: study: {reason}{remedy * bool(is_unknown)}"
+        ) from error
 
 
 def find_analysis(name: str) -> Analysis:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.matching.rule import Rule, check_references
+from surface_consistency.matching.rule import Rule, check_references, one_reference
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.truth import NoTruthValue
 
@@ -146,7 +146,8 @@ def match_many(
     Raises:
         TypeError: If a prediction or a reference is not a string, or `references` is one string.
         ValueError: If the lengths differ, the rule is unknown, a prediction or the references of a
-            row are missing, or a reference is blank. The message names the row, from 0.
+            row are missing, or a reference is blank or a list written as text. The message names
+            the row, from 0.
 
     Notes:
         A missing prediction has no score: pass "" to count it as incorrect, or exclude the row.
@@ -164,7 +165,13 @@ def match_many(
             f"`references` must have one entry per prediction, got the string {references!r}; pass "
             "a list of strings or of lists of strings"
         )
-    rows = [[one] if isinstance(one, str) else one for one in _listed(references)]
+    rows = _listed(references)
+    for row, one in enumerate(rows):
+        if isinstance(one, str):
+            try:
+                rows[row] = one_reference(one)
+            except ValueError as error:
+                raise ValueError(f"row {row}: {error}") from None
     columns = match_columns(_listed(predictions), rows, rule=rule, on_missing="raise")
     return np.array(columns.is_match, dtype=np.bool_)
 

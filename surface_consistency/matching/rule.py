@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
+from surface_consistency.reading import shown
+from surface_consistency.rows.cells import answers_of
 from surface_consistency.text import (
     normalize as default_normalize,
     padded_words,
@@ -127,7 +129,7 @@ class Rule(ABC, Generic[PreparedT]):
                 f"`prediction` must be a string, got {type(prediction).__name__}; "
                 "`match_columns` leaves missing predictions unscored"
             )
-        references = [references] if isinstance(references, str) else references
+        references = one_reference(references) if isinstance(references, str) else references
         check_references(references)
         prepared = self.prepare(references, self.keys(references))
         index, score = self.judge(prediction, self.keys([prediction])[0], prepared)
@@ -180,6 +182,24 @@ class FoldedRule(Rule[Any]):
     def judge(self, prediction: str, key: str, prepared: object) -> tuple[int, float]:
         """Score the prediction without accents."""
         return self.rule.judge(without_accents(prediction), key, prepared)
+
+
+def one_reference(text: str) -> list[str]:
+    """Return a string as a list of one reference; a list that was written as text is an error.
+
+    Raises:
+        ValueError: If references are read from it as from a cell of a file; see `answers_of`.
+    """
+    try:
+        is_one = text.lstrip()[:1] not in ("[", "{", "(") or answers_of(text) == (text.strip(),)
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise ValueError(
+            f"`references` must be texts, got {shown(text)}, a list or an object written as text; "
+            "pass the list, such as json.loads(text), or [text] if the text is one reference"
+        )
+    return [text]
 
 
 def check_references(references: Sequence[str]) -> None:

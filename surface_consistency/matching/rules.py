@@ -67,7 +67,8 @@ def match(
 
     Raises:
         TypeError: If `prediction` or a reference is not a string.
-        ValueError: If the rule is unknown, `references` is empty, or one of them is blank.
+        ValueError: If the rule is unknown, `references` is empty or a list written as text, or one
+            of them is blank.
 
     Notes:
         Under every rule, an empty prediction is incorrect, and every answer matches itself. The

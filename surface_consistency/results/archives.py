@@ -18,7 +18,7 @@ from surface_consistency.reading import (
     writable,
 )
 from surface_consistency.results import promptfoo
-from surface_consistency.results.rows import Cells
+from surface_consistency.results.rows import Cells, without_empty
 from surface_consistency.rows.columnar import check_saved_dataset
 from surface_consistency.rows.readers import Place, Row, read_rows
 
@@ -28,7 +28,7 @@ _STEP: Final = 4096
 
 
 def packed_rows(file: Path) -> Iterator[Row]:
-    """Read the rows of a file or folder unchanged.
+    """Read the rows of a file or folder unchanged; an empty cell of CSV and TSV is None.
 
     Args:
         file: A file for `read_rows`, a log of inspect_ai in an archive, a workbook (.xlsx), of
@@ -55,8 +55,10 @@ def packed_rows(file: Path) -> Iterator[Row]:
     elif promptfoo.is_table(file):
         yield from promptfoo.table_rows(file)
     else:
+        is_delimited = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+        how = writable if _is_json(file) else without_empty if is_delimited else None
         rows = read_rows(file)
-        yield from ((place, writable(row)) for place, row in rows) if _is_json(file) else rows
+        yield from rows if how is None else ((place, how(row)) for place, row in rows)
 
 
 def _is_json(file: Path) -> bool:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.reading import SCORE_BYTES, UnpackedSize, first_names, shown
+from surface_consistency.reading import SCORE_BYTES, UnpackedSize, find_column, first_names, shown
 from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
-from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.columns import UNSURE, ResultColumns
 from surface_consistency.results.epochs import reducer_of, superseded
 from surface_consistency.results.failures import with_common_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
@@ -379,9 +379,12 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
                 for note in notes
                 if note.startswith(one.name) and note.endswith(EXCLUDED_ENDING)
             ]
+            unsure = [name for name in map(str, part.columns) if find_column(name, UNSURE)]
+            scored = "`references=COLUMN` and `rule=popqa` (in Python, by compare)"
+            named = f"={unsure[0]}`, with {scored}" if unsure else "`"
             raise DataError(
                 f"{one.name} contains neither scores nor answers; name the column of scores by "
-                "`score`, or one of answers that are not empty by `prediction`. Columns: "
+                f"`score`, or one of answers that are not empty by `prediction{named}. Columns: "
                 f"{first_names(part.columns or list(samples))}{'; '.join(['', *own])}"
             )
         notes.append(f"{one.name}: {UNSCORED}")

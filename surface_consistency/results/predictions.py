@@ -399,7 +399,7 @@ def answers_only(
             False; if an output is blank or None and `missing` is "raise".
 
     Warns:
-        UnscoredWarning: If outputs are blank, or None and counted as incorrect.
+        UnscoredWarning: If outputs are blank or None.
     """
     ends = [
         None if text is None or question is None else _echo_end(text, question)
@@ -417,25 +417,17 @@ def answers_only(
             f"of {len(texts):,} prompts {n_absent:,} have no prediction and {n_blank:,} a blank "
             "one, but `missing` is raise; add them, or set `missing` to drop or wrong"
         )
-    if n_blank:
-        counted = (
-            "they are excluded as missing; to count them as incorrect, set `missing` to wrong"
-            if settings.missing == "drop"
-            else "they count as incorrect"
-        )
-        warnings.warn(
-            f"{n_blank:,} of {n_texts:,} predictions are blank; {counted}",
-            errors.UnscoredWarning,
-            stacklevel=5,
-        )
+    counted = (
+        "they are excluded as missing; to count them as incorrect, set `missing` to wrong"
+        if settings.missing == "drop"
+        else "they count as incorrect"
+    )
+    blank = f"{n_blank:,} of {n_texts:,} predictions are blank"
+    absent = f"{n_absent:,} of {len(texts):,} prompts have no prediction"
+    for n, what in ((n_blank, blank), (n_absent, absent)):
+        if n:
+            warnings.warn(f"{what}; {counted}", errors.UnscoredWarning, stacklevel=5)
     if settings.missing == "wrong":
-        if n_absent:
-            warnings.warn(
-                f"{n_absent:,} of {len(texts):,} prompts have no prediction; they count as "
-                "incorrect",
-                errors.UnscoredWarning,
-                stacklevel=5,
-            )
         return [text or "" for text in texts]
     return [text if text is None or text.strip() else None for text in texts]
 

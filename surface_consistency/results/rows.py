@@ -115,6 +115,11 @@ def _is_name(cell: object) -> bool:
     return True
 
 
+def without_empty(row: Cells) -> Cells:
+    """Return a row of delimited text with None for empty cells, as pandas reads them."""
+    return {name: None if cell == "" else cell for name, cell in row.items()}
+
+
 def is_labels(value: object) -> bool:
     """Return whether a cell is a label of its row, or a list of at most 100 labels."""
     if is_list(value):

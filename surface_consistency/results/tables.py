@@ -37,7 +37,7 @@ from surface_consistency.results.failures import (
     without_failed_answers,
 )
 from surface_consistency.results.names import DIRECTIONS, direction, is_flag, is_metric, is_property
-from surface_consistency.results.rows import Cells, answer_of, is_labels, nested_row
+from surface_consistency.results.rows import Cells, answer_of, is_labels, nested_row, without_empty
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.columnar import check_cells, open_parquet
 from surface_consistency.rows.readers import FORMATS
@@ -153,7 +153,7 @@ def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:
 
 
 def read_table(file: Path) -> pd.DataFrame | None:
-    """Read a table by columns, every cell of CSV and TSV as text.
+    """Read a table by columns, every cell of CSV and TSV as text, or None if it is empty.
 
     Args:
         file: A CSV, TSV or Parquet file; CSV and TSV may be compressed (.gz).
@@ -183,7 +183,7 @@ def read_table(file: Path) -> pd.DataFrame | None:
 
 
 def _delimited(file: Path, suffix: str) -> pd.DataFrame:
-    """Read delimited text as text."""
+    """Read delimited text as text, and empty cells as missing."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -195,17 +195,19 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
         with packed:
             source = pa.py_buffer(packed.read())
     if not _is_quoted(source, _DELIMITERS[suffix].encode()):
-        return frame_of([row for _, row in FORMATS[suffix](file)], str(file))
+        return frame_of([without_empty(row) for _, row in FORMATS[suffix](file)], str(file))
     table = csv.read_csv(
         pa.BufferReader(source),
         parse_options=csv.ParseOptions(delimiter=_DELIMITERS[suffix], newlines_in_values=True),
         convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(first, pa.string()), strings_can_be_null=False
+            column_types=dict.fromkeys(first, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
         ),
     )
     if table.column_names != list(first):
         # Only the reader by rows handles a header with duplicate or unusual names.
-        return frame_of([row for _, row in FORMATS[suffix](file)], str(file))
+        return frame_of([without_empty(row) for _, row in FORMATS[suffix](file)], str(file))
     frame: pd.DataFrame = table.to_pandas()
     return frame
 

@@ -398,6 +398,11 @@ test_accuracy_rejects = refusals(
         ColumnNotFoundError,
         'pass score="first_correct" or "second_correct" for one condition, or use paired',
     ),
+    (
+        ((ONE.drop(columns="correct").assign(answer="x"),), {}),
+        ColumnNotFoundError,
+        r"""score .* df\["correct"\] = match_many\(df\['answer'\], df\["references"\]""",
+    ),
     ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert a list of"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
     (
@@ -668,6 +673,24 @@ def test_results_are_read_from_files_and_tables_of_other_libraries(tmp_path):
         assert bounds(row, "accuracy") == pytest.approx(bounds(expected, "accuracy"))
     table = pa.Table.from_pandas(SOURCE)
     assert row_of(compare({"a": table, "b": table}))["difference"] == 0
+
+
+@pytest.mark.parametrize("column", ["kind", "correct", "article"])
+@pytest.mark.parametrize("function", [accuracy, consistency, paired, compare])
+def test_empty_cells_of_a_csv_file_give_the_result_of_its_frame(tmp_path, function, column):
+    pairs = WIDE[WIDE["run"] == 0].drop(columns=["run", "c"])
+    frame = (pairs if function is paired else ONE).assign(kind="x")
+    column = "first_correct" if (function, column) == (paired, "correct") else column
+    frame.loc[frame["item"] % 6 == 0, column] = None
+    frame.to_csv(tmp_path / "a.csv", index=False)
+
+    by_path, by_frame = (
+        function(source, by="kind").to_frame(all=True).astype(object)
+        for source in (tmp_path / "a.csv", pd.read_csv(tmp_path / "a.csv"))
+    )
+
+    shared = [name for name in by_frame if name not in ("model", "model_a")]
+    pd.testing.assert_frame_equal(by_path[shared], by_frame[shared])
 
 
 def test_file_with_several_metrics_raises(tmp_path):

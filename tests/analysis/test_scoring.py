@@ -190,6 +190,34 @@ def test_answers_without_references_have_no_score_and_are_counted():
     assert "10 of 40 answers have no references and no score" in made.notes
 
 
+TOOL = {"item": "index", "references": "answer"}
+"""Columns by which a table is read as one of VLMEvalKit."""
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "quoted.csv", "tool.csv", "jsonl", "frame"])
+def test_empty_cells_are_missing_answers_by_path_and_by_frame(tmp_path, kind):
+    answers = pd.DataFrame(rows(references=str, answer=lambda name: name.replace("Nowhere", "")))
+    answers = answers.drop(columns="model").assign(item=range(2 * N), A="a", B='x"y')
+    answers = answers.rename(columns=TOOL if kind == "tool.csv" else {})
+    source = tmp_path / f"answers.{kind}"
+    if kind == "jsonl":
+        answers.replace("", None).to_json(source, orient="records", lines=True)
+    else:
+        text = answers.to_csv(index=False, sep="\t" if kind == "tsv" else ",")
+        text = text.replace('"x""y"', 'x"y') if kind == "quoted.csv" else text
+        source.write_text(text, encoding="utf-8")
+    source = pd.read_csv(source) if kind == "frame" else source
+
+    made = scored(source)
+
+    assert made.frame["score"].isna().sum() == N
+    assert any(
+        note.startswith("20 of 40 answers are missing (an empty cell") for note in made.notes
+    )
+    assert [*means(source).values()] == [1.0]
+    assert [*means(source, missing="wrong").values()] == [0.5]
+
+
 def test_references_that_equal_the_question_are_reported():
     answers = [row | {"references": [row["question"].upper()]} for row in rows()]
 

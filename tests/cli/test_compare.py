@@ -1,6 +1,7 @@
 """The command `compare`: reading of files, sentences, JSON, Markdown and exit codes."""
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from surface_consistency.analysis.measures import accuracy, consistency, paired
 from surface_consistency.cli.main import main
 from surface_consistency.cli.output import WORSE
+from surface_consistency.errors import DataError
 
 FILES = Path(__file__).parents[1] / "data" / "files" / "forms"
 
@@ -280,6 +282,23 @@ def test_several_metrics_are_not_averaged(tmp_path, capsys):
     assert main(["accuracy", str(tmp_path / "scores.csv")]) == 2
     assert "pass --by metric for one row per metric" in capsys.readouterr().err
     assert main(["accuracy", str(tmp_path / "scores.csv"), "--by", "metric"]) == 0
+
+
+@pytest.mark.parametrize("column", ["answer", "response"])
+@pytest.mark.parametrize("command", ["compare", "consistency"])
+def test_error_for_answers_without_scores_names_options_that_score(
+    tmp_path, capsys, command, column
+):
+    rows = [{"item": n // 2, "form": n % 2, "capital": "Rome", column: "Rome"} for n in range(20)]
+    file = tmp_path / "answers.csv"
+    pd.DataFrame(rows).to_csv(file, index=False)
+
+    assert main([command, str(file)]) == 2
+    named = " ".join(re.findall(r"--(?:prediction|references|rule) \w+", capsys.readouterr().err))
+    assert "--references COLUMN" in named
+    assert main([command, str(file), *named.replace("COLUMN", "capital").split()]) == 0
+    with pytest.raises(DataError, match=r"`prediction=answer`, .*by compare|match_many.* `rule`"):
+        consistency(file)
 
 
 def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):

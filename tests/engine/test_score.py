@@ -19,6 +19,7 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
+from surface_consistency.matching import BoundaryRule
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
@@ -85,7 +86,7 @@ def test_score_predictions_returns_one_row_per_pair(data, predictions):
 def test_missing_predictions_have_no_score(data, predictions):
     del predictions[data.pairs["canonical_id"].iloc[0]]
 
-    with pytest.warns(UnscoredWarning, match="1 of 24 answers have no score"):
+    with pytest.warns(UnscoredWarning, match=r"1 of 24 (prompts .* wrong|answers have no score)"):
         frame = score_predictions(data, predictions)
 
     missing = frame["first_correct"].isna()
@@ -141,10 +142,17 @@ def test_scored_import_has_the_outcomes_labels_and_checks_of_a_run(data, predict
 
 
 def test_score_run_warns_of_questions_without_a_prediction(data, predictions, tmp_path):
-    folder = import_predictions(data, dict(list(predictions.items())[:20]), tmp_path / "run")
+    with pytest.warns(UnscoredWarning, match="4 of 24 prompts have no prediction; .* to wrong"):
+        folder = import_predictions(data, dict(list(predictions.items())[:20]), tmp_path / "run")
 
     with pytest.warns(UnscoredWarning, match="4 of 24 answers have no score: 4 no prediction"):
         score_run(folder)
+
+
+@pytest.mark.parametrize("rule", [object, 5, BoundaryRule()])
+def test_a_rule_of_a_scoring_is_a_name(rule):
+    with pytest.raises(ValueError, match=r"is not the name of a matching rule; pass a name, such"):
+        RuleScoring(rule=rule)
 
 
 def test_a_run_is_rescored_by_another_rule(run):

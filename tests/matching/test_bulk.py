@@ -192,6 +192,22 @@ test_match_many_rejects_missing_values_and_unequal_lengths = refusals(
 )
 
 
+@pytest.mark.parametrize("text", ['["Paris", "Paname"]', "['Paris' 'Paname']", "[0, 1]", "[a, b]"])
+def test_a_list_written_as_text_is_not_one_reference(text):
+    remedy = r"`references` must be texts, got .*; pass the list, such as json.loads\(text\), or "
+    with pytest.raises(ValueError, match=f"^row 1: {remedy}"):
+        match_many(["Paris", "Paris"], ["Paris", text])
+    with pytest.raises(ValueError, match=f"^{remedy}"):
+        match("Paris", text)
+    assert match_many([text], [[text]], rule="exact").all()
+
+
+@pytest.mark.parametrize("text", ['"Heroes"', "[Unreleased]", "(0, 1)", "{x", " [x] "])
+def test_names_in_brackets_are_one_reference(text):
+    assert match_many([text], [text], rule="exact").all()
+    assert match(text, text, rule="exact")
+
+
 def test_truth_value_of_matched_columns_raises_an_error():
     with pytest.raises(TypeError, match=r"test all\(columns.is_match\), or len\(columns\)"):
         bool(match_columns(["a"], [["a"]]))

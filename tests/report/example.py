@@ -8,8 +8,8 @@ import pandas as pd
 
 from surface_consistency.report import page as parts
 from surface_consistency.report.page import Dot, ForestPlot, Page, Section
-from surface_consistency.tables.numbers import Value
 from surface_consistency.tables import Column, Table, interval_column
+from surface_consistency.tables.numbers import Value
 
 CONDITIONS = ("title", "redirect")
 CELLS = ("right under both names", "title only", "redirect only", "wrong under both")

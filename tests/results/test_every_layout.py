@@ -9,6 +9,7 @@ import pytest
 from surface_consistency.errors import DataError
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.layouts import LAYOUTS
+from tests.faults.layouts import READERS
 from tests.made_layouts import made
 
 MADE = made(((0, 1), (1, 0)))
@@ -28,6 +29,7 @@ def read(folder, content, name="m.json"):
 
 def test_every_layout_has_an_example():
     assert {one.columns for one in LAYOUTS} == {*MADE} | NO_SAMPLES
+    assert {*READERS} == {*MADE}, "files of each layout are damaged at random"
 
 
 @pytest.mark.parametrize("layout", MADE)

@@ -10,7 +10,7 @@ import pytest
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.measures import accuracy
 from surface_consistency.analysis.settings import ComparisonSettings
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.failures import ANSWERS, MARKS
 from surface_consistency.results.frame import read_results
@@ -194,7 +194,8 @@ def test_failed_answers_to_the_questions_of_a_study_are_missing(tmp_path):
     texts = read_predictions(path).texts
 
     assert texts == ["town", None, None, None]
-    assert answers_only(texts, None, read_predictions(path).settings) == texts
+    with pytest.warns(UnscoredWarning, match="3 of 4 prompts have no prediction; .* to wrong"):
+        assert answers_only(texts, None, read_predictions(path).settings) == texts
 
 
 def test_failures_count_as_incorrect_or_raise_an_error_as_missing_states(tmp_path):
@@ -313,7 +314,7 @@ def test_values_of_error_columns_are_failures(tmp_path, kind, column, cells, mes
     start = "scorer failed: " if is_scorer else ""
     assert frame["error"].tolist() == [m and f"{start}{m}" for m in messages]
     assert frame["score"].isna().tolist() == [m is not None for m in messages]
-    assert frame["prediction"].tolist() == answers
+    assert frame["prediction"].fillna("").tolist() == answers
 
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.jsonl", "x.parquet"])

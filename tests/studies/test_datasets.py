@@ -450,7 +450,7 @@ def test_rows_of_an_unknown_data_set_raise_an_error():
 def test_prompts_without_prediction_are_counted_as_unscored(redirectqa, canonical_only):
     texts = dict(list(canonical_only.items())[:500])
 
-    with pytest.warns(UnscoredWarning, match="84 of 584 answers have no score"):
+    with pytest.warns(UnscoredWarning, match=r"84 of 584 (prompts .* wrong|answers have no score)"):
         outcomes = sc.score_predictions(redirectqa, texts, model="m")
 
     assert outcomes["second_correct"].isna().any()

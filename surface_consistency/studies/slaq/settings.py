@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from surface_consistency.engine import settings
 from surface_consistency.engine.judging.prompts import OWN_WORDS, paper_prompt, pin_prompts
@@ -145,7 +145,7 @@ class SlaqScoring(settings.JudgeScoring):
     """Part of a long answer that `judge=matcher` reads: the item or sentences that answer the
     question, or all."""
 
-    judge_rule: Annotated[str, AfterValidator(settings.check_rule)] = "boundary"
+    judge_rule: Annotated[str, BeforeValidator(settings.check_rule)] = "boundary"
     """Matching rule of `judge=matcher`."""
 
     all_facts: Rare[bool] = False

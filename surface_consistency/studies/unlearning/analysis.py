@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator
+from pydantic import BeforeValidator
 
 from surface_consistency.engine import Analysis, Report, import_verdicts
 from surface_consistency.engine.settings import check_rule
@@ -54,7 +54,7 @@ class UnlearningSettings(Settings):
     """File of short answers to the questions of logs, with the columns index and answer; those of
     TOFU's forget10, forget05 and forget01 are bundled."""
 
-    rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
+    rule: Annotated[str, BeforeValidator(check_rule)] = "boundary"
     """Matching rule that scores the answers of logs; runs are already scored."""
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field
+from pydantic import BeforeValidator, Field
 
 from surface_consistency.engine.settings import (
     RuleScoring,
@@ -50,7 +50,7 @@ class UnlearningSettings(FormsSettings):
 class UnlearningScoring(RuleScoring):
     """Settings of scoring: a short answer may be part of a sentence."""
 
-    rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
+    rule: Annotated[str, BeforeValidator(check_rule)] = "boundary"
     """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""
 
 
