@@ -273,11 +273,10 @@ def paired(
         second: Column of scores under the second condition.
         cluster: Column of dependent pairs, such as the fact; None uses the finest column of a
             shared context, such as the article, or else the item.
-        by: Columns of groups, one row per group; a cell may be a list of labels. Outcomes
-            with several values of the facet of their study, such as the question templates of
-            RedirectQA, have one row per value.
+        by: Columns of groups. The result has one row per group; a cell may be a list of labels.
+            Outcomes of RedirectQA with several question templates have one row per template.
         item: Column of items; the default is used only if the frame has it.
-        pair: Column of pair ids, unique per model; the default is used only if the frame has it.
+        pair: Column of pair ids, unique per model; the default is used only if the table has it.
         model: Column of models. The result has one row per model.
         repeat: Column that numbers repeated answers to the same pair. Flip rate and consistency are
             then those of two answers drawn independently, one per condition.

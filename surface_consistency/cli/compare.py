@@ -29,10 +29,18 @@ _Results = Annotated[
     Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
 ]
 _Out = Annotated[Path | None, Parameter(help="Folder of the report page and its CSV tables.")]
-_Json = Annotated[bool, Parameter(help="Print sentences and numbers as JSON.", negative=())]
-_Markdown = Annotated[bool, Parameter(help="Print sentences and table in Markdown.", negative=())]
-_Latex = Annotated[bool, Parameter(help="Print the table in LaTeX.", negative=())]
-_Wide = Annotated[bool, Parameter(help="Print all columns of the table.", negative=())]
+_Json = Annotated[
+    bool, Parameter(help="Print sentences and numbers as JSON.", negative=(), show_default=False)
+]
+_Markdown = Annotated[
+    bool, Parameter(help="Print sentences and table in Markdown.", negative=(), show_default=False)
+]
+_Latex = Annotated[
+    bool, Parameter(help="Print the table in LaTeX.", negative=(), show_default=False)
+]
+_Wide = Annotated[
+    bool, Parameter(help="Print all columns of the table.", negative=(), show_default=False)
+]
 
 
 _FLAGS: Final = {
@@ -225,8 +233,9 @@ def _compare(
 
     Reads results of any number of models, tasks and metrics, as written by inspect_ai,
     lm-evaluation-harness, HELM, lighteval, OpenCompass, promptfoo and others, or tables in CSV,
-    JSONL and Parquet. Scores keep their scale; items are verified and clusters detected. For a
-    single model, prints the mean. Runs of a study must have the same prompts, decoding and rule.
+    JSONL and Parquet. Scores keep their scale. Checks that all models have the same items, and
+    detects clusters. For a single model, prints the mean. Runs of a study must have the same
+    prompts, decoding and rule.
     """
     from surface_consistency.analysis.compare import compare_results
     from surface_consistency.analysis.models import result_of

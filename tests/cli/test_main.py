@@ -502,7 +502,7 @@ def test_prompts_without_an_answer_have_an_exit_code_and_are_in_captions(
     capsys.readouterr()
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out
-    assert re.search(r"(?m)^  3 +Success, but prompts have no answer", listed)
+    assert re.search(r"(?m)^  3 +Success, but some prompts have no answer", listed)
 
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"

@@ -91,7 +91,7 @@ def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
 
 
 class FormsStudy(Study):
-    """Study of items in several forms."""
+    """Compare answers to several forms of the same items."""
 
     name = "forms"
     design = Design(

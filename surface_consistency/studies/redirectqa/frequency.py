@@ -62,7 +62,7 @@ class FrequencySettings(Settings):
     instances.parquet."""
 
     measure: str = "longest"
-    """Value of the column `measure` whose counts are used."""
+    """Kind of counts to use: a value of the column "measure", such as longest."""
 
     bins: int = Field(default=20, ge=1)
     """Number of bins in the curves, each with about the same number of names."""
@@ -72,7 +72,7 @@ class FrequencySettings(Settings):
 
 
 class FrequencyAnalysis(Analysis):
-    """Accuracy by the corpus frequencies of the entity and of the name in the question."""
+    """Compute accuracy by the corpus frequencies of the entity and of the name in the question."""
 
     name = "frequency"
     title = "Frequency and accuracy"

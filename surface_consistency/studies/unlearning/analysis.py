@@ -59,7 +59,7 @@ class UnlearningSettings(Settings):
 
 
 class UnlearningAnalysis(Analysis):
-    """The analysis of whether unlearned or edited facts are still answered, in any form."""
+    """Test whether unlearned or edited facts are still answered, in any form."""
 
     name = "unlearning"
     title = "Forgetting in weights"

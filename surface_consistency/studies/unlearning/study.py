@@ -25,7 +25,7 @@ _EDITS: Final = ({"requested_rewrite"}, {"target_new"}, {"alt", "src"}, {"edit"}
 
 
 class UnlearningStudy(FormsStudy):
-    """The study of unlearned or edited facts in a plain question and in other forms."""
+    """Test unlearned or edited facts with a plain question and with other forms."""
 
     name = "unlearning"
     design = Design(
