@@ -241,7 +241,7 @@ def _compare(
     from surface_consistency.analysis.models import result_of
 
     if not results:
-        raise ValueError("pass result files or folders of the models, or run folders")
+        raise ValueError("no results are given; pass result files, folders or run folders")
     form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
     has_answers = out is not None or markdown or models.rule is not None
     source = results[0] if len(results) == 1 else results

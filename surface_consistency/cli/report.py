@@ -86,7 +86,7 @@ def _named_runs(path: Path, reads_files: bool) -> list[Path]:
     if reads_files and path.is_dir() and not any(path.rglob("manifest.json")):
         return files_of(path)
     if reads_files and not path.exists():
-        raise SourceNotFoundError(f"no file or folder {path} (in {Path.cwd()}); check the path")
+        raise SourceNotFoundError(f"file or folder {path} not found (in {Path.cwd()})")
     return run_folders([path])
 
 
@@ -97,7 +97,7 @@ def _home(out: Path | None, folders: Sequence[Path]) -> Path:
     if out is None:
         raise ValueError("--out is required for several runs or files: the folder of report.html")
     if out.suffix == ".html" or out.is_file():
-        raise ValueError(f"--out is a folder, to which report.html is written; got the file {out}")
+        raise ValueError(f"--out must be the folder of report.html; got the file {out}")
     return out
 
 
@@ -114,7 +114,7 @@ def _export(
     Nothing is uploaded.
     """
     if not runs:
-        raise ValueError("give the folders of scored runs")
+        raise ValueError("no runs are given; pass the folders of scored runs")
     # Imported here so that `report` starts faster.
     from surface_consistency.engine.export import export_dataset
 

@@ -359,7 +359,7 @@ def _check_shards(shards: int, shard: int | None, model: ModelsSettings) -> None
     if shards < 1:
         raise ValueError(f"--shards must be 1 or more, got {shards}")
     if shard is not None and not 1 <= shard <= shards:
-        raise ValueError(f"--shard must be a number from 1 to --shards {shards}, got {shard}")
+        raise ValueError(f"--shard must be from 1 to --shards, {shards}; got {shard}")
     if shards > 1 and _TOY_MODEL in model.model:
         raise ValueError("--shards requires a trained model; omit it for toy_model")
 

@@ -391,7 +391,7 @@ def _check_margin(margin: float | None) -> float | None:
     """Reject a margin of 0, which contains no value, and a margin as wide as the scale."""
     if margin is None or 0.0 < margin < 1.0:
         return margin
-    raise ValueError(f"must be above 0 and below 1, as 0.05 for 5 points; got {margin!r}")
+    raise ValueError(f"must be in (0, 1), such as 0.05 for 5 percentage points; got {margin!r}")
 
 
 class ReportSettings(Settings):

@@ -175,7 +175,7 @@ def table_columns(
         elif for_judging:
             return TableColumns(roles, ())
         raise ColumnNotFoundError(
-            f"{source}: no column names the items; searched for "
+            f"{source}: no column identifies the items; searched for "
             f"{', '.join(map(shown, USUAL['item']))}; {remedy}. Columns: {first_names(names)}"
         )
     return TableColumns(roles, (item,))

@@ -151,7 +151,7 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
     frame = pd.read_csv(file).assign(pair=["x", "y"], first_correct=1, second_correct=0)
     import_verdicts(frame, tmp_path / "own", origin="v.csv", first="a", second="b")
     assert main(["score", str(tmp_path / "own")]) == 2
-    assert "contains correctness labels from elsewhere" in capsys.readouterr().err
+    assert "contains correctness labels that were made elsewhere" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
@@ -241,16 +241,25 @@ def test_invalid_command_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
         (["paired", "empty.csv", *VERDICTS], "empty.csv contains no rows, so no "),
         (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
-        (["run", "forms", "--source", "x.jsonl", *MODEL], "--source: no file or folder 'x.jsonl'"),
-        (["run", "audit", "--databases", "x", *MODEL], "--databases: no database file or folder x"),
+        (
+            ["run", "forms", "--source", "x.jsonl", *MODEL],
+            "--source: file or folder 'x.jsonl' not found",
+        ),
+        (
+            ["run", "audit", "--databases", "x", *MODEL],
+            "--databases: database file or folder x not found",
+        ),
         (["run", "audit", "--databases", "sampel", *MODEL], "(did you mean 'sample'?)"),
         pytest.param(
             ["run", "forms", *SAMPLE, "--model", "no model", "--out", "y"],
             "--model: 'no model' is neither a folder nor a GGUF file nor a hub id",
             marks=NEEDS_TORCH,
         ),
-        (["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"], "--source: no file"),
-        (["report", "made", "--out", "made/report.html"], "--out is a folder"),
+        (
+            ["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"],
+            "--source: file or folder",
+        ),
+        (["report", "made", "--out", "made/report.html"], "--out must be the folder"),
         (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
         (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
         (["analyse", "frequency", "x", "--frequencies", "y"], "folder x not found (in "),
@@ -393,7 +402,7 @@ def test_completion_contains_commands_studies_and_options(tmp_path, monkeypatch,
     [
         ({"question": "prompt"}, ["--column question=NAME. To", "--setting ask_by_template=True"]),
         ({"object_aliases": "gold"}, ["name it: --column references=NAME. To accept only the"]),
-        ({}, ["its splits: train (rows.jsonl); pass --setting split=train"]),
+        ({}, ["splits: train (rows.jsonl); pass --setting split=train"]),
     ],
 )
 def test_errors_about_data_name_flags(tmp_path, capsys, rename, messages):

@@ -54,7 +54,7 @@ def test_a_card_of_another_hand_stays(two, tmp_path):
 
 def test_export_without_runs_is_a_mistake(tmp_path, capsys):
     assert main(["export", "--out", str(tmp_path / "out")]) == 2
-    assert "give the folders of scored runs" in capsys.readouterr().err
+    assert "pass the folders of scored runs" in capsys.readouterr().err
 
 
 def test_a_link_in_the_place_of_a_folder_is_not_written_through(two, tmp_path):

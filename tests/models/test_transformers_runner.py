@@ -473,7 +473,7 @@ def test_a_model_with_its_own_code_is_run_only_with_trust_remote_code(tiny_model
 
 
 def test_the_runner_rejects_bad_options(tiny_models):
-    with pytest.raises(ValueError, match="`batch_size` is at least 1, got 0"):
+    with pytest.raises(ValueError, match="`batch_size` must be at least 1, got 0"):
         TransformersRunner(tiny_models("gpt_neox"), batch_size=0)
 
 

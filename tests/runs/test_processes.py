@@ -53,7 +53,7 @@ def test_a_worker_of_a_pool_does_them_itself():
 
 
 def test_a_killed_process_is_named_with_the_remedy():
-    with pytest.raises(RunError, match="was killed, perhaps because memory was full; give fewer"):
+    with pytest.raises(RunError, match="was killed, perhaps because memory was full; pass fewer"):
         map_processes(kill, [0, 1], n_workers=2)
 
 

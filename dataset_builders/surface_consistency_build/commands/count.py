@@ -183,7 +183,8 @@ def _pairs(
         pairs = tuple((first, second) for first, second in pairs if first != second)
         if alike:
             print(
-                f"note: {alike} facts with the same subject and object are not pairs",
+                f"note: {alike} facts have one entity as subject and object, and are not counted "
+                "as pairs",
                 file=sys.stderr,
             )
     _count(
@@ -230,7 +231,7 @@ def _ngrams(
         reject_lone_surrogates(place, str(given[0]), given[1])
         instances[str(given[0])] = given[1]
     if not instances:
-        raise DataError(f"{source.data} contains no instances")
+        raise DataError(f"{source.data} contains no instances; pass a file with at least one row")
     task = tasks.NgramTask(instances, ngrams)
     if index is None:
         _count(task, out, _corpus(corpus), work, as_json=json)

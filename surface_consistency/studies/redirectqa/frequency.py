@@ -215,9 +215,9 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     known = names["surface_id"].isin(counts["surface_id"])
     if not known.any():
         raise DataError(
-            f"the counts lack all {names['surface_id'].nunique()} names of {run.label}, "
-            f"such as {shown(names['surface_id'].iloc[0])}; count the names of the same questions "
-            "(`count names --data`)"
+            f"the counts contain none of the {names['surface_id'].nunique()} names of "
+            f"{run.label}, such as {shown(names['surface_id'].iloc[0])}; count the names of the "
+            "same questions (`count names --data`)"
         )
     _check_version(run, names, counts)
     shared_columns = [column for column in shared if column != "template"]

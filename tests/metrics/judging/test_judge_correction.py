@@ -123,8 +123,8 @@ def test_impossible_errors_are_marked():
 
 test_what_defines_no_rate_is_refused = refusals(
     lambda counts, call=judge: call(*counts),
-    ((0, 0, 1, 1), "sensitivity is unknown"),
-    ((1, 1, 0, 0), "specificity is unknown"),
+    ((0, 0, 1, 1), "so sensitivity is unknown"),
+    ((1, 1, 0, 0), "so specificity is unknown"),
     ((-1, 1, 1, 1), "true_positives"),
     (
         (judge(99, 1, 1, 99), judge(7, 3, 3, 7)),
