@@ -176,7 +176,7 @@ def test_imported_verdicts_can_be_reported_again(verdicts_csv, tmp_path, capsys)
     assert "canonical only" in (again / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(out), "--fact", "3"]) == 0
     assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
-    assert "correctness labels from elsewhere, without prompts" in capsys.readouterr().err
+    assert "correctness labels that were made elsewhere" in capsys.readouterr().err
     both = [str(out), str(tmp_path / "turned")]
     assert main(["report", *both, "--out", str(again)]) == 2
     assert "'canonical' and 'redirect' by category" in capsys.readouterr().err

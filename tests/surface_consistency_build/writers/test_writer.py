@@ -215,7 +215,7 @@ def test_a_sheet_with_notes_is_not_overwritten(task, written):
         table = csv.writer(file, delimiter=";")
         table.writerows([list(rows[0]), *(row.values() for row in rows)])
     saved = sheet.read_text("utf-8")
-    with pytest.raises(DataError, match="contains the notes of a reviewer"):
+    with pytest.raises(DataError, match="contains notes of a reviewer"):
         task.make().write(task.runner(), written, model="fake")
     assert sheet.read_text("utf-8") == saved
 
