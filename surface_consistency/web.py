@@ -492,10 +492,10 @@ class _Session(Generic[_Value]):
             return Reply(place=place, refusal=f"gave up after {attempts}: {problem}")
         n = self.n_lost_in_a_row
         raise RunnerError(
-            f"{client.place} gave no answer in {attempts}; the last problem was: "
-            f"{problem}{f' ({n} consecutive requests)' if n > 1 else ''}; check that it runs, then "
-            "start again: answers so far are kept in the log of the run, or in the cache if one "
-            "is set"
+            f"{client.place} did not answer in {attempts}; the last problem was: "
+            f"{problem}{f' ({n} consecutive requests)' if n > 1 else ''}; check that it runs, "
+            "then start again: answers so far are kept in the log of the run, or in the cache "
+            "if one is set"
         )
 
     async def _wait(self, attempt: int, delay: float | None) -> None:
@@ -508,8 +508,8 @@ class _Session(Generic[_Value]):
         """Return the wait; raise an error if it exceeds `longest_wait`."""
         if seconds > self.client.longest_wait:
             raise RunnerError(
-                f"{self.client.place} requests a wait of {seconds:.0f} s, more than longest_wait = "
-                f"{self.client.longest_wait:.0f} s; start again later, answers so far are kept"
+                f"{self.client.place} requests a wait of {seconds:.0f} s, more than longest_wait "
+                f"= {self.client.longest_wait:.0f} s; start again later: answers so far are kept"
             )
         return seconds
 

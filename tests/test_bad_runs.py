@@ -47,7 +47,7 @@ def test_runs_of_two_studies_on_one_page_raise(scored, folder, capsys):
 
     error = error_of(capsys, "report", scored, folder, "--out", "x")
 
-    assert f"one report is of one study, but {scored} is of redirectqa" in error
+    assert f"a report must be of one study, but {scored} is of redirectqa" in error
     assert f"{folder} is of slaq; report them separately" in error
 
 

@@ -189,7 +189,7 @@ def test_list_of_studies_marks_broken_ones(toys, capsys):
     assert "toy Toys compared with games." in text
     assert "gone cannot be loaded: study 'gone' of toy-dist cannot be loaded: importing" in text
     assert "twice cannot be loaded: several packages have a study 'twice'" in text
-    assert "slaq Short questions against long queries." in text
+    assert "slaq Compare answers to short questions with answers to long queries." in text
 
 
 def test_message_for_an_option_lists_its_studies_although_others_are_broken(toys, capsys):
@@ -204,7 +204,10 @@ def test_built_in_studies_are_described_without_import(monkeypatch):
     monkeypatch.setattr(plugins, "import_module", lambda name: pytest.fail(f"imported {name}"))
     described = Plugins(GROUP, "study").describe()
 
-    assert described["redirectqa"] == "Canonical names against Wikipedia redirects."
+    assert (
+        described["redirectqa"]
+        == "Compare answers about canonical names with answers about Wikipedia redirects."
+    )
 
 
 def test_internal_studies_are_not_listed(capsys):

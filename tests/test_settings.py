@@ -76,6 +76,8 @@ def test_every_field_is_one_of_at_most_40_options_with_help(name, monkeypatch, c
                 assert re.search(rf"\b{field}\b", rare)
                 continue
             [line] = [line for line in lines if re.match(rf"[│ *]*{flag} ", line)]
+            if info.default is True:
+                text = f"Do not {text[:1].lower()}{text[1:]}"
             assert text in line, flag
 
 

@@ -128,7 +128,7 @@ def test_one_lost_request_ends_all_if_no_loss_is_allowed():
     client = WebClient(url=server.url, name="a service", first_wait=0.001, max_retries=1)
 
     with pytest.raises(
-        RunnerError, match=r"a service at .* no answer in 2 attempts; .*: busy; check"
+        RunnerError, match=r"a service at .* did not answer in 2 attempts; .*: busy; check"
     ):
         next(client.ask([Request({}, "/x")] * 2, lambda place, body: body))
     server.stop()

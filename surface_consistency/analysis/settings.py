@@ -20,7 +20,8 @@ class RuleSettings(Settings):
     """Part of an answer that the rule scores; first_text_line skips blank lines."""
 
     fold_accents: bool = False
-    """Ignore the accents of Latin and Greek letters under `rule`: "Zurich" is "Zürich"."""
+    """Ignore the accents of Latin and Greek letters under `rule`, so that "Zurich" matches
+    "Zürich"."""
 
     reasoning_opened: Rare[bool | None] = None
     """Whether every prompt opens the reasoning, so that the answer follows a closing tag."""
@@ -50,23 +51,23 @@ class ComparisonSettings(RuleSettings):
     """Minimum and maximum possible score; by default 0 and 1 if all scores are between them."""
 
     lower_is_better: Items[str] = ()
-    """Metrics with better lower scores, in addition to losses, errors and costs that are detected
-    from files and names; "none" for no metric."""
+    """Metrics for which lower scores are better, in addition to losses, errors and costs, which are
+    detected; "none" if higher scores are better for all metrics."""
 
     missing: Literal["drop", "raise", "wrong"] = "drop"
     """Handling of errors and missing scores: drop excludes the item for all models, raise ends with
     an error, wrong counts them as incorrect."""
 
     fail_if: Literal["worse", "maybe-worse"] | None = None
-    """End with exit code 4 if a model is worse than its reference by more than the margin, or for
-    maybe-worse if non-inferiority within the margin is not established."""
+    """Condition for exit code 4: worse, if a model is worse than its reference by more than the
+    margin; maybe-worse, also if non-inferiority within the margin is not established."""
 
 
 class TableSettings(Settings):
     """Options of the table."""
 
     by: Items[str] = ()
-    """Columns of groups; for runs, all columns of groups of their study by default."""
+    """Columns of groups; for runs, by default those of their study."""
 
     separator: str | None = None
     """Separator of several labels in a cell of `by`, such as ";"."""

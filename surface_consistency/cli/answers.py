@@ -52,7 +52,7 @@ def read_answers(
         ValueError: If there is no file, or several clusters are named.
     """
     if not sources:
-        raise ValueError("give a result file or folder, or several")
+        raise ValueError("no results are given; pass one or more result files or folders")
     cluster = _only(columns.cluster, "cluster")
     results = read_results(list(sources), columns, has_answers=scoring.rule is not None)
     frame, doubts, notes = answers_of(results, scoring, by)

@@ -60,7 +60,7 @@ def run_command(
         near = did_you_mean(command, commands)
         raise ValueError(f"command {command!r} not found{near}; commands: {', '.join(commands)}")
     if list(words[:2]) == ["analyse", "forms"]:
-        raise ValueError("consistency replaces analyse forms; accuracy --by form has each form")
+        raise ValueError("analyse forms was removed; use consistency, or accuracy --by form")
     if "--out=" in words or ("--out", "") in pairwise(words):
         raise ValueError("--out is empty; pass a folder, such as '.' for the current one")
     was_on = gc.isenabled()

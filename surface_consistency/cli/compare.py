@@ -29,10 +29,18 @@ _Results = Annotated[
     Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
 ]
 _Out = Annotated[Path | None, Parameter(help="Folder of the report page and its CSV tables.")]
-_Json = Annotated[bool, Parameter(help="Print sentences and numbers as JSON.", negative=())]
-_Markdown = Annotated[bool, Parameter(help="Print sentences and table in Markdown.", negative=())]
-_Latex = Annotated[bool, Parameter(help="Print the table in LaTeX.", negative=())]
-_Wide = Annotated[bool, Parameter(help="Print all columns of the table.", negative=())]
+_Json = Annotated[
+    bool, Parameter(help="Print sentences and numbers as JSON.", negative=(), show_default=False)
+]
+_Markdown = Annotated[
+    bool, Parameter(help="Print sentences and table in Markdown.", negative=(), show_default=False)
+]
+_Latex = Annotated[
+    bool, Parameter(help="Print the table in LaTeX.", negative=(), show_default=False)
+]
+_Wide = Annotated[
+    bool, Parameter(help="Print all columns of the table.", negative=(), show_default=False)
+]
 
 
 _FLAGS: Final = {
@@ -225,14 +233,15 @@ def _compare(
 
     Reads results of any number of models, tasks and metrics, as written by inspect_ai,
     lm-evaluation-harness, HELM, lighteval, OpenCompass, promptfoo and others, or tables in CSV,
-    JSONL and Parquet. Scores keep their scale; items are verified and clusters detected. For a
-    single model, prints the mean. Runs of a study must have the same prompts, decoding and rule.
+    JSONL and Parquet. Scores keep their scale. Checks that all models have the same items, and
+    detects clusters. For a single model, prints the mean. Runs of a study must have the same
+    prompts, decoding and rule.
     """
     from surface_consistency.analysis.compare import compare_results
     from surface_consistency.analysis.models import result_of
 
     if not results:
-        raise ValueError("pass result files or folders of the models, or run folders")
+        raise ValueError("no results are given; pass result files, folders or run folders")
     form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
     has_answers = out is not None or markdown or models.rule is not None
     source = results[0] if len(results) == 1 else results

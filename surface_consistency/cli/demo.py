@@ -46,7 +46,7 @@ def run_demo(
 
     Args:
         out: Folder of the run; the model is saved in its subfolder `toy_model`.
-        steps: Training steps.
+        steps: Number of training steps.
         say: Called with a progress line at each stage; None prints no progress.
 
     Returns:
@@ -133,12 +133,13 @@ def exposure_table(
 def demo(
     *,
     out: Out,
-    steps: Annotated[int, Parameter(help="Training steps.")] = DEFAULT_STEPS,
+    steps: Annotated[int, Parameter(help="Number of training steps.")] = DEFAULT_STEPS,
     json: Json = False,
 ) -> int:
     """Train a small model on planted facts and run a complete study on it.
 
-    Some names of the bundled sample are frequent, some rare, some absent. Needs no network or GPU.
+    In the training text, some names of the bundled sample are frequent, some rare, and some absent.
+    Requires neither network nor GPU.
     """
     if steps < 1:
         raise ValueError(f"--steps must be 1 or more, got {steps}")

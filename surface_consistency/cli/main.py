@@ -32,13 +32,13 @@ _COMMANDS = {
     "report": "Write tables and a report page from scored runs.",
 }
 _FURTHER = {
-    "analyse": "Add an analysis to the page of runs.",
+    "analyse": "Analyse scored runs and add the results to their page.",
     "build": "Build a data set from its sources.",
     "count": "Count names, pairs of entities or n-grams in a corpus.",
-    "export": "Write scored runs as a data set for the hub.",
+    "export": "Write scored runs as a data set for the Hugging Face Hub.",
     "demo": "Train a small model on planted facts and run a complete study on it.",
     "lm-eval": "Run lm-evaluation-harness with the tasks of this package.",
-    "lm-eval-path": "Print the folder of these tasks for --include_path of the harness.",
+    "lm-eval-path": "Print the folder of these tasks, for --include_path of the harness.",
 }
 _OPTIONS = {
     "--help": "Show this list, or the options of a command.",
@@ -49,12 +49,15 @@ _OPTIONS = {
 _CODES = {
     "0": "Success.",
     "2": "Invalid command or input; the message includes the remedy.",
-    "3": "Success, but prompts have no answer; repeat the command to send them again.",
+    "3": "Success, but some prompts have no answer; repeat the command to resend them.",
     "4": "compare --fail-if: a model is worse than its reference.",
     "130": "Interrupted; repeat the command to resume, which keeps finished work.",
 }
 _PLUGINS = {
-    "run": ("Studies", "Send every fact under both conditions to a model, score and report."),
+    "run": (
+        "Studies",
+        "Send the prompts of a study to a model, score the answers and write a report.",
+    ),
     "analyse": ("Analyses", "Analyse scored runs and add the results to their page."),
 }
 _MAKERS = ("build", "count")

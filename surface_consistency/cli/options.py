@@ -17,7 +17,9 @@ RUNS: Final = "Folders of scored runs, or folders that contain them."
 Out = Annotated[Path, Parameter(help="Folder of the results.")]
 """The option --out."""
 
-Json = Annotated[bool, Parameter(help="Print machine-readable JSON.", negative=())]
+Json = Annotated[
+    bool, Parameter(help="Print machine-readable JSON.", negative=(), show_default=False)
+]
 """The option --json."""
 
 

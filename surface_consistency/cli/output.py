@@ -49,7 +49,7 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
     for anchor, table in reported.leading.items():
         print(f"\n{table_text(table, brief=True)}")
         if page:
-            print(f"more of {anchor}: {page}#{anchor}")
+            print(f"complete table: {page}#{anchor}")
     for note in reported.notes:
         print(f"note: {note}")
     print(f"\nreport: {page}" if page else "")

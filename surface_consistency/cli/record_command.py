@@ -129,13 +129,20 @@ def record_command(
     for key, option in options.items():
         if RARE not in option.field.metadata:
             text = name_flags(" ".join((option.field.description or "").split()), flags)
+            if option.field.default is True:
+                text = f"Do not {text[:1].lower()}{text[1:]}"
             is_optional = option.owner in optional
             parameters[key] = _parameter(key, option, text, is_optional)
     rare = [name for name, option in options.items() if RARE in option.field.metadata]
     if rare:
-        text = f"Set a setting without a flag, as NAME=VALUE: {', '.join(sorted(rare))}."
+        text = f"Set one of the settings without a flag, as NAME=VALUE: {', '.join(sorted(rare))}."
         described = Parameter(
-            name=SETTING, help=text, group=_MORE, consume_multiple=True, negative=()
+            name=SETTING,
+            help=text,
+            group=_MORE,
+            consume_multiple=True,
+            negative=(),
+            show_default=False,
         )
         parameters["setting"] = inspect.Parameter(
             "setting", _KEYWORD, default=(), annotation=Annotated[tuple[str, ...], described]

@@ -17,7 +17,8 @@ from surface_consistency.results.inputs import files_of
 from surface_consistency.schemas.settings import Settings
 
 _Out = Annotated[
-    Path | None, Parameter(help="Folder of the page; default: the folder of a single run.")
+    Path | None,
+    Parameter(help="Folder of the page; by default the folder of the run, if there is only one."),
 ]
 
 
@@ -25,7 +26,10 @@ def _report(
     *runs: Annotated[Path, Parameter(help=RUNS)],
     out: _Out = None,
     fact: Annotated[
-        str | None, Parameter(help="Print the trace of this fact (such as its id) instead.")
+        str | None,
+        Parameter(
+            help="Print the trace of one fact, given by its id, instead of writing the page."
+        ),
     ] = None,
     json: Json = False,
     reporting: ReportSettings,
@@ -53,7 +57,7 @@ def make_analyse(name: str) -> Callable[..., object]:
     analysis = find_analysis(name)
     reads_files = type(analysis).prepare is not Analysis.prepare
 
-    named = f"{RUNS} Or files for the analysis." if reads_files else RUNS
+    named = f"{RUNS} Files of results are also accepted." if reads_files else RUNS
 
     def analyse(
         *runs: Annotated[Path, Parameter(help=named)],
@@ -82,7 +86,7 @@ def _named_runs(path: Path, reads_files: bool) -> list[Path]:
     if reads_files and path.is_dir() and not any(path.rglob("manifest.json")):
         return files_of(path)
     if reads_files and not path.exists():
-        raise SourceNotFoundError(f"no file or folder {path} (in {Path.cwd()}); check the path")
+        raise SourceNotFoundError(f"file or folder {path} not found (in {Path.cwd()})")
     return run_folders([path])
 
 
@@ -93,7 +97,7 @@ def _home(out: Path | None, folders: Sequence[Path]) -> Path:
     if out is None:
         raise ValueError("--out is required for several runs or files: the folder of report.html")
     if out.suffix == ".html" or out.is_file():
-        raise ValueError(f"--out is a folder, to which report.html is written; got the file {out}")
+        raise ValueError(f"--out must be the folder of report.html; got the file {out}")
     return out
 
 
@@ -105,12 +109,12 @@ def _export(
     *runs: Annotated[Path, Parameter(help=f"{RUNS} All must be of the same study.")],
     out: Annotated[Path, Parameter(help="Folder of the data set.")],
 ) -> None:
-    """Write the outcomes of scored runs as a data set for the hub: Parquet and a card.
+    """Write the outcomes of scored runs as a data set for the Hugging Face Hub: Parquet and a card.
 
     Nothing is uploaded.
     """
     if not runs:
-        raise ValueError("give the folders of scored runs")
+        raise ValueError("no runs are given; pass the folders of scored runs")
     # Imported here so that `report` starts faster.
     from surface_consistency.engine.export import export_dataset
 

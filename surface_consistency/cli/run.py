@@ -48,18 +48,20 @@ _OF_ONE_COMMAND = ("--model", "--out", "--print-commands", "--shards")
 _Shards = Annotated[
     int,
     Parameter(
-        help="Number of parts of each run, for several processes or machines: with "
-        "--print-commands, print one command per part; with --shard, run one part; else merge "
-        "the finished parts, score and report."
+        help="Number of parts into which each run is divided, for several processes or machines. "
+        "With --print-commands, print one command per part; with --shard, run one part; "
+        "with neither, merge the finished parts, score and report."
     ),
 ]
 _Shard = Annotated[int | None, Parameter(help="Part to run, from 1 to --shards.")]
 _PrintCommands = Annotated[
     bool,
     Parameter(
-        help="Print one command per model and part, then the command that reports, and on "
-        "standard error the servers that they contact; run nothing.",
+        help="Print commands instead of running them: one per model and part, then the command "
+        "that writes the report. The servers that they contact are printed to standard "
+        "error.",
         negative=(),
+        show_default=False,
     ),
 ]
 
@@ -109,9 +111,9 @@ def make_run(name: str) -> Callable[..., object]:
         further[_TOY_MODEL] = records.toy_model
     return record_command(
         run,
-        help_text=f"{records.summary}\n\nSend every fact under both conditions to a model, "
-        "score the answers and report. Repeat the command to resume a stopped run. Several models "
-        "run one after the other, each in its own folder in --out, and one report covers them."
+        help_text=f"{records.summary}\n\nSend the prompts of the study to a model, score the "
+        "answers and write a report. Repeat the command to resume a stopped run. Several models "
+        "run in sequence, each with a folder in --out, and one report covers all."
         f"{_of_papers(records)}",
         source=records.source,
         model=ModelsSettings,
@@ -133,8 +135,8 @@ def _of_papers(records: StudyRecords) -> str:
         ]
         silent = [one.name for one in found if one.table == "unstated"]
         texts.append(
-            f"\n\nDefaults that differ from {paper}, with the paper's value: {', '.join(shown)}. "
-            f"Not stated in the paper: {', '.join(silent)}."
+            f"\n\nDefaults that differ from {paper}, with the paper's value in parentheses: "
+            f"{', '.join(shown)}. Settings that the paper does not state: {', '.join(silent)}."
         )
     return "".join(texts) + (
         "\n\nUse --as-published to set the values of the paper." if texts else ""
@@ -357,7 +359,7 @@ def _check_shards(shards: int, shard: int | None, model: ModelsSettings) -> None
     if shards < 1:
         raise ValueError(f"--shards must be 1 or more, got {shards}")
     if shard is not None and not 1 <= shard <= shards:
-        raise ValueError(f"--shard must be a number from 1 to --shards {shards}, got {shard}")
+        raise ValueError(f"--shard must be from 1 to --shards, {shards}; got {shard}")
     if shards > 1 and _TOY_MODEL in model.model:
         raise ValueError("--shards requires a trained model; omit it for toy_model")
 

@@ -62,13 +62,14 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
                 "lm-evaluation-harness, or logs of inspect_ai.",
                 consume_multiple=True,
                 negative=(),
+                show_default=False,
             ),
         ] = (),
         label: Annotated[
-            str | None, Parameter(help="Name of the model in tables; default: that of the file.")
+            str | None, Parameter(help="Name of the model in tables; by default that of the file.")
         ] = None,
         study_name: Annotated[
-            str, Parameter(name="--study", help="Study to whose data the predictions belong.")
+            str, Parameter(name="--study", help="Study whose data the predictions answer.")
         ] = _DEFAULT,
         out: Annotated[
             Path | None, Parameter(help="Folder of the new run, with --predictions.")

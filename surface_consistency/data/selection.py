@@ -48,7 +48,9 @@ def warn_limited(limit: int | None, n_asked: int, n_held: int, what: str) -> Non
         what: Name of the items, such as "topics".
     """
     if limit not in (None, n_held) and n_asked == n_held:
-        _LOG.info("`limit` %s: all %s %s are used, there are no more", limit, f"{n_held:,}", what)
+        _LOG.info(
+            "`limit` %s: all %s %s are used; the data contain no more", limit, f"{n_held:,}", what
+        )
 
 
 def chosen_names(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:

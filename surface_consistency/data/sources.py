@@ -95,7 +95,7 @@ def open_source(
         name = os.fspath(source)
         near = did_you_mean(name, [SAMPLE]) if sample else ""
         if near and not Path(source).exists():
-            raise SourceNotFoundError(f"no file or folder {shown(name, 200)}{near}")
+            raise SourceNotFoundError(f"file or folder {shown(name, 200)} not found{near}")
         return open_snapshot(name, locate(source, revision=revision), split=split)
     _reject_revision(revision, "rows in memory")
     if isinstance(source, Mapping):
@@ -110,8 +110,8 @@ def _open_sample(sample: str, revision: str | None, split: str) -> OpenSource:
     """Open the bundled rows of a data set, whose name does not depend on the installation."""
     if not sample:
         raise SourceNotFoundError(
-            "no sample of these data is bundled; pass a hub id, folder or file. A file that is "
-            f"named {SAMPLE} is given as './{SAMPLE}'"
+            "no sample of these data is bundled; pass a hub id, folder or file. Pass a file "
+            f"that is named {SAMPLE} as './{SAMPLE}'"
         )
     _reject_revision(revision, "the bundled sample")
     (path,) = (SAMPLES / sample).glob("test.*")
@@ -141,8 +141,8 @@ def locate(source: str | os.PathLike[str], *, revision: str | None = None) -> "S
         return Snapshot(path, None)
     if isinstance(source, os.PathLike) or not is_hub_id(name):
         raise SourceNotFoundError(
-            f"no file or folder {shown(name, 200)} (in {Path.cwd()}); check the path. "
-            "A hub repository is named owner/name"
+            f"file or folder {shown(name, 200)} not found (in {Path.cwd()}); check the path. A "
+            "hub repository is named owner/name"
         )
     return fetch_repository(name, revision=revision)
 
@@ -275,7 +275,7 @@ def _no_split(split: str, name: str, described: list[str], *names: str) -> Sourc
     """Make an error with the names of the splits."""
     known = ", ".join(described) or "none"
     remedy = f"; pass split={shown(names[0])}" if names else ""
-    return SourceNotFoundError(f"no split {shown(split)} in {name}; its splits: {known}{remedy}")
+    return SourceNotFoundError(f"split {shown(split)} not found in {name}; splits: {known}{remedy}")
 
 
 def rows_in_memory(source: object, name: str) -> Iterator[Row]:

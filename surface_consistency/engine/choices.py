@@ -232,7 +232,7 @@ def _with_options(prompt: Prompt, offered: Mapping[Any, tuple[str, ...]]) -> Pro
     options = offered.get(prompt.id)
     if options is None:
         raise DataError(
-            f"prompt {prompt.id!r} has no item to score and so no options; read answers with "
+            f"prompt {prompt.id!r} has no item to score, and therefore no options; set "
             "`read=generate`"
         )
     spaced = prompt.text is not None and not prompt.text[-1:].isspace()

@@ -99,7 +99,7 @@ def read_parquet(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
     """
     source = Path(path)
     if not source.is_file():
-        raise SourceNotFoundError(f"no file {source}; expected rows of {record.__name__} there")
+        raise SourceNotFoundError(f"file {source} not found; it needs rows of {record.__name__}")
     for number, row in parquet_rows(source):
         yield _record(row, record, source, number)
 

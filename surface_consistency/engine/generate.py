@@ -252,8 +252,9 @@ class _Sender:
             self._store(answers)
         if waiting:
             raise RunnerError(
-                f"runner {shown(self.runner.name)} gave no generation for {_named(list(waiting))}; "
-                "yield one per prompt, at least with an error, and the same command resumes"
+                f"runner {shown(self.runner.name)} did not return a generation for "
+                f"{_named(list(waiting))}; yield one per prompt, at least with an error, and the "
+                "same command resumes"
             )
         return []
 
@@ -286,10 +287,10 @@ class _Sender:
         limit = self.runner.max_refusals
         if len(self.repeated_errors) >= limit:
             raise RunnerError(
-                f"runner {shown(self.runner.name)} answered none of its first prompts and gave the "
-                f"same error for {limit:,} in a row: {answer.error[:300]}. Correct the cause and "
-                "start again, which sends the same prompts; if only these prompts "
-                "are at fault, give the runner a larger max_refusals"
+                f"runner {shown(self.runner.name)} did not answer its first {limit:,} prompts "
+                f"and returned the same error for each: {answer.error[:300]}. Correct the cause "
+                "and start again, which sends the same prompts; if only these prompts cause the "
+                "error, create the runner with a larger max_refusals"
             )
 
     def _store(self, answers: list[Generation]) -> None:
@@ -307,7 +308,7 @@ def _distinct(prompts: Sequence[Prompt]) -> list[Prompt]:
     keys: dict[str, str] = {}
     for prompt in prompts:
         if keys.setdefault(prompt.id, prompt.key) != prompt.key:
-            raise ValueError(f"prompt id {shown(prompt.id)} belongs to two different prompts")
+            raise ValueError(f"prompt id {shown(prompt.id)} belongs to two prompts; rename one")
         by_key.setdefault(prompt.key, prompt)
     return list(by_key.values())
 
@@ -321,8 +322,8 @@ def _batches(
         ids = {prompt.id for prompt in batch}
         if len(ids) != len(batch) or not ids <= unplanned:
             raise RunnerError(
-                f"runner {shown(runner.name)} planned prompts twice or that are not in the run: "
-                f"{_named(sorted(ids - unplanned) or sorted(ids))}"
+                f"runner {shown(runner.name)} planned prompts twice, or planned prompts that are "
+                f"not in the run: {_named(sorted(ids - unplanned) or sorted(ids))}"
             )
         unplanned -= ids
         yield batch

@@ -116,8 +116,8 @@ def check_target_columns(targets: pd.DataFrame, design: Design, where: str) -> N
     """
     if design.stratum is not None and design.stratum not in targets:
         raise ColumnNotFoundError(
-            f"{where}: no column {design.stratum!r}, by which the noise floor is computed; there "
-            f"are {first_names(targets.columns)}"
+            f"{where}: column {design.stratum!r} not found; the noise floor is computed by it. "
+            f"Columns: {first_names(targets.columns)}"
         )
     for name in {*design.clusters, design.stratum}.intersection(targets.columns):
         strange = [cell for cell in targets[name] if pd.api.types.is_list_like(cell)]

@@ -183,9 +183,9 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts
     for folder, other in zip(folders, verdicts, strict=True):
         if (other.design.conditions, other.design.groupings) != (first.conditions, first.groupings):
             raise ValueError(
-                f"one report compares one pair of conditions by the same groups, but {folders[0]} "
-                f"contains {_compared(first)} and {folder} contains {_compared(other.design)}; "
-                "report them separately"
+                "all runs of a report must have the same conditions and groups, but "
+                f"{folders[0]} contains {_compared(first)} and {folder} contains "
+                f"{_compared(other.design)}; report them separately"
             )
     return verdicts[0]
 

@@ -176,7 +176,7 @@ def _decoded_plan(
     """Make the plan, add options if answers are chosen, and set the decoding of each group."""
     plan = make_plan(study, data, settings, runner)
     if plan.pairs.empty:
-        raise DataError(f"no pair of prompts in {plan.data.id} with these settings")
+        raise DataError(f"no pair of prompts in {plan.data.id}; change the settings")
     settled: StudySettings = plan.settings or settings
     if isinstance(settled, OptionSettings) and settled.read != "generate":
         plan = add_choices(plan, settled, whole_plan(study, data, settled))
@@ -375,7 +375,7 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
     prompt_ids = plan.items["prompt_id"]
     missing = prompt_ids[pd.Index(list(keys)).get_indexer(pd.Index(prompt_ids)) < 0]
     if len(missing):
-        raise DataError(f"target of prompt {missing.iloc[0]!r}, which is not in the plan")
+        raise DataError(f"prompt {missing.iloc[0]!r} of a target is not in the plan; add it")
     write_targets(folder, plan, prompt_ids.map(keys), prompt_ids.map(groups))
     write_jsonl(
         folder.prompts, (prompt for group in plan.groups.values() for prompt in group.prompts)

@@ -61,12 +61,12 @@ class StudySettings(Settings):
     """Maximum number of facts, each prompted under both conditions."""
 
     repeat: int = Field(default=200, ge=0)
-    """Number of prompts per group that are sent twice, for the test-retest flip rate (noise floor);
-    0 to omit it."""
+    """Number of prompts per group that are sent a second time, for the test-retest flip rate (noise
+    floor); 0 to omit it."""
 
     max_reasoning_tokens: int | None = Field(default=None, ge=1)
-    """Maximum number of reasoning tokens before an answer, for reasoning models; if unset,
-    reasoning and answer share the limit of the answer."""
+    """Maximum number of reasoning tokens before an answer, for reasoning models; by default
+    reasoning counts towards the maximum of the answer."""
 
     reasoning_tags: Rare[Items[str] | None] = None
     """Opening and closing tag of the reasoning, if they are not among the known tags."""
@@ -122,9 +122,9 @@ class OptionSettings(StudySettings):
     """How a study prompts the model if it can also read answers from option probabilities."""
 
     read: Literal["generate", "log-odds", "multiple-choice"] = "generate"
-    """How the answer is read: the model writes it (generate), or it is chosen among the reference
-    and references of other facts: the most probable option (multiple-choice), or the option that is
-    more probable than all others together, else no option (log-odds)."""
+    """Source of the answer: generated text (generate), or a choice among the reference and
+    references of other facts. The choice is the most probable option (multiple-choice), or the
+    option that is more probable than all others together, if there is one (log-odds)."""
 
     options: Rare[int] = Field(default=4, ge=2)
     """Number of options per fact, including the reference, if answers are not written."""
@@ -138,8 +138,8 @@ class PaperSettings(Settings):
     """Settings of which a paper states some values, listed in `published.toml` of their package."""
 
     as_published: bool = False
-    """Use the paper's value of every setting that it states; for a study these include prompts,
-    decoding, judge and weights. Another value of such a setting is an error."""
+    """Use the paper's value for every setting that the paper states, such as prompts, decoding, LLM
+    judge and weights. Another value for such a setting raises an error."""
 
     @classmethod
     def protocols(cls) -> tuple[str | None, ...]:
@@ -306,7 +306,8 @@ class JudgeScoring(Settings):
     """CSV file to write with randomly drawn answers for human annotators."""
 
     labelling_sample: Rare[int] = Field(default=50, ge=1)
-    """Answers per kind (condition, form of query, state of the store) in `labelling_sheet`."""
+    """Number of answers per kind (condition, form of query, state of the store) in
+    `labelling_sheet`."""
 
     labelling_seed: Rare[int] = 0
     """Random seed of `labelling_sheet`."""
@@ -382,7 +383,7 @@ class RuleScoring(JudgeScoring):
     words), or a rule of another package as package:name."""
 
     fold_accents: bool = False
-    """Ignore the accents of Latin and Greek letters: "Zurich" is "Zürich"."""
+    """Ignore the accents of Latin and Greek letters, so that "Zurich" matches "Zürich"."""
 
     region: Rare[AnswerSpan] = "first_line"
     """Scored part of the output; first_text_line skips blank lines before the answer."""
@@ -395,14 +396,14 @@ def _check_margin(margin: float | None) -> float | None:
     """Reject a margin of 0, which contains no value, and a margin as wide as the scale."""
     if margin is None or 0.0 < margin < 1.0:
         return margin
-    raise ValueError(f"must be above 0 and below 1, as 0.05 for 5 points; got {margin!r}")
+    raise ValueError(f"must be in (0, 1), such as 0.05 for 5 percentage points; got {margin!r}")
 
 
 class ReportSettings(Settings):
     """How tables and page are computed."""
 
     cluster: str | None = None
-    """Clustering column of intervals and tests: a column of the outcomes; by default that of the
+    """Column of the outcomes by which intervals and tests are clustered; by default that of the
     study."""
 
     confidence: Rare[float] = Field(default=0.95, gt=0, lt=1)
@@ -417,14 +418,14 @@ class ReportSettings(Settings):
     """Random seed of the resamples; in a command that runs a study, the seed of the study."""
 
     margin: Annotated[float | None, AfterValidator(_check_margin)] = None
-    """Equivalence margin of two rates, a fraction above 0 and below 1, such as 0.05 for 5 points;
-    if given, equivalence is also tested."""
+    """Equivalence margin for the difference of two rates, above 0 and below 1, such as 0.05 for 5
+    percentage points; if set, equivalence is also tested."""
 
     answers: Rare[int] = Field(default=500, ge=0)
     """Maximum number of pairs per model whose answers are shown on the page."""
 
     page: bool = True
-    """HTML page, in addition to the tables."""
+    """Write an HTML page in addition to the tables."""
 
 
 class ToyModelSettings(Settings, ABC):

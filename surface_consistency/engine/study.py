@@ -473,8 +473,9 @@ def find_study(name: str) -> Study:
     """
     if name == VERDICTS:
         raise PluginError(
-            f"no study {name!r}: such a folder contains correctness labels from elsewhere, without "
-            "prompts; use `surface-consistency compare`, or make the page again with `report`"
+            f"study {name!r} not found: the folder contains correctness labels that were made "
+            "elsewhere, without prompts; use `surface-consistency compare`, or make the page "
+            "again with `report`"
         )
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
     whose = STUDIES.named(name)

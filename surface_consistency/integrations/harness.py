@@ -309,8 +309,8 @@ def _load(config: Mapping[str, Any]) -> tuple[PairedTask, bool]:
     foreign = [name for name in config if name not in _KEYS]
     if foreign:
         raise ValueError(
-            f"task {config.get('task')}: unknown key {shown(foreign[0])}; how a study is asked and "
-            f"judged stands under `options`. There are {', '.join(_KEYS)}"
+            f"task {config.get('task')}: unknown key {shown(foreign[0])}; the settings of "
+            f"prompts and scoring belong under `options`. Known keys: {', '.join(_KEYS)}"
         )
     study = str(config["study"])
     laid_over = (config.get("metadata") or {}).get(study) or {}

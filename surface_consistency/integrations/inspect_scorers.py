@@ -124,9 +124,10 @@ def _correct(score: Any) -> int | None:  # noqa: ANN401 - a SampleScore
 def _warn_graded(score: Any) -> None:  # noqa: ANN401 - a SampleScore
     """Warn that the rates are NaN because of the score of a sample."""
     warnings.warn(
-        f"sample {shown(score.sample_id)} has the score {shown(score.score.value)}; consistency is "
-        "NaN, as it is defined for 1 and 0 (C and I). With several epochs use Epochs(N, 'mode') or "
-        "epochs_reducer='mode' in inspect_ai.score; give a graded score a threshold in its scorer",
+        f"sample {shown(score.sample_id)} has the score {shown(score.score.value)}; consistency "
+        "is NaN, because it is defined only for the scores 1 and 0 (C and I). With several "
+        "epochs use Epochs(N, 'mode') or epochs_reducer='mode' in inspect_ai.score; give a "
+        "graded score a threshold in its scorer",
         UndefinedMetricWarning,
         stacklevel=3,
     )

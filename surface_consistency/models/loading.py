@@ -96,8 +96,8 @@ def find_model(
     is_path = folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1
     if is_path or folder.exists():
         raise SourceNotFoundError(
-            f"no model folder {folder}; name a folder with config.json, or a hub id such as "
-            "'EleutherAI/pythia-70m'"
+            f"model folder {folder} not found; name a folder with config.json, or a hub id such "
+            "as 'EleutherAI/pythia-70m'"
         )
     return _remote(text, revision, gguf_file)
 
@@ -165,7 +165,7 @@ def _remote(repository: str, revision: str | None, gguf_file: str | None) -> Mod
         ) from error
     except RepositoryNotFoundError as error:
         raise SourceNotFoundError(
-            f"no model {repository} on the hub, or it is private: check the spelling, or log in "
+            f"model {repository} not found on the hub, or private; check the spelling, or log in "
             "with `hf auth login` or set HF_TOKEN"
         ) from error
     except LocalEntryNotFoundError as error:

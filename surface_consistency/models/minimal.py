@@ -53,7 +53,7 @@ class MinimalRunner(Runner):
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Answer one batch; an answer ends before its first end token or stop string."""
         if params.temperature or params.max_reasoning_tokens or params.reasoning_opened is not None:
-            raise RunnerError("temperature and limits of reasoning need the runner transformers")
+            raise RunnerError("temperature and reasoning limits require the runner transformers")
         rows = []
         for prompt in prompts:  # A chat template writes the special tokens itself.
             encoded = self._tokenizer(self.render(prompt), add_special_tokens=not prompt.messages)
@@ -98,7 +98,7 @@ class MinimalRunner(Runner):
             if start == 0 and special and self._tokenizer.bos_token_id is not None:
                 start, ids, ends = 1, [self._tokenizer.bos_token_id, *ids], [0, *ends]
             if start == 0 or len(ids) > self._context or request.vocabulary_moments:
-                raise RunnerError(f"{request.id!r} has no context, is too long or needs moments")
+                raise RunnerError(f"{request.id!r} requires the runner transformers")
             with torch.inference_mode():
                 logits = self._model(self._tensor([ids[:-1]])).logits[0, start - 1 :].float()
             tokens = self._tensor(ids[start:])

@@ -152,7 +152,7 @@ def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
         >>> check_runner_options("transformers", {"batch_size": 0})
         Traceback (most recent call last):
         ...
-        ValueError: `batch_size` is at least 1, got 0
+        ValueError: `batch_size` must be at least 1, got 0
     """
     factory = _RUNNERS.load(spec)
     _check_arguments(spec, factory, (None,), options)

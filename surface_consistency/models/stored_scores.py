@@ -177,9 +177,9 @@ def _of_sample(
     options = sample_options(fields, place)
     if options is None:
         raise RecordError(
-            f"{place}: a sample without log-likelihoods; only those of tasks that compare "
-            "options (output_type multiple_choice or loglikelihood) contain them: score generated "
-            "texts with `runner=stored`"
+            f"{place}: the sample contains no log-likelihoods; only samples of tasks that "
+            "compare options (output_type multiple_choice or loglikelihood) contain them. Score "
+            "generated texts with `runner=stored`"
         )
     for context, text, value, is_greedy in options:
         yield (

@@ -150,7 +150,7 @@ class TransformersRunner(Runner):
             RunnerError: If quantised loading is requested without a CUDA GPU.
         """
         if batch_size < 1:
-            raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+            raise ValueError(f"`batch_size` must be at least 1, got {batch_size}")
         check_dependencies(dtype, quantization, device, device_map)
 
     @classmethod
@@ -181,7 +181,7 @@ class TransformersRunner(Runner):
             ValueError: If `batch_size` is less than 1.
         """
         if batch_size < 1:
-            raise ValueError(f"`batch_size` is at least 1, got {batch_size}")
+            raise ValueError(f"`batch_size` must be at least 1, got {batch_size}")
         runner = cls.__new__(cls)
         runner._source = ModelSource(location=label, label=label)
         runner._quantization = None

@@ -99,8 +99,8 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
     notes = (
         any(mark.is_faded for mark in marks)
         and f"Paler groups have fewer than {FEW_CLUSTERS} {counted}.",
-        n_hidden == 1 and f"1 group of {few} is in the table only.",
-        n_hidden > 1 and f"{n_hidden} groups of {few} are in the table only.",
+        n_hidden == 1 and f"1 group of {few} is shown only in the table.",
+        n_hidden > 1 and f"{n_hidden} groups of {few} are shown only in the table.",
         is_cut and not is_heat and "An arrow marks an interval that exceeds the scale.",
         block.note,
     )

@@ -47,7 +47,7 @@ _SOFTWARE: Final = """@software{surface_consistency,
   version = {%s}
 }"""
 _SWITCHES: Final = {"Table": "Tables", "ForestPlot": "Groups", "AlluvialPlot": "Runs"}
-_LEVELS: Final = {"warning": "look here", "ok": "fine"}
+_LEVELS: Final = {"warning": "look", "ok": "fine"}
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:

@@ -223,7 +223,7 @@ class Held(NamedTuple):
     """The number of each row's task, item and form."""
 
     clusters: tuple[str, ...]
-    """Columns that group items."""
+    """Columns that identify dependent items, such as the article; detected by default."""
 
     is_same_questions: bool
     """Whether all rows contain the question, in the same format."""

@@ -50,16 +50,16 @@ class ResultColumns(Settings):
     """Column of the reason for a missing answer."""
 
     cluster: Items[str] = ()
-    """Columns that group items."""
+    """Columns that identify dependent items, such as the article; detected by default."""
 
     names: Items[str] = ()
     """Names of the models, one per file; for one table, its columns with the models' scores."""
 
     metrics: Items[str] = ()
-    """Requested metrics; all by default."""
+    """Metrics to read; all by default."""
 
     filter: str | None = None
-    """Requested filter of lm-evaluation-harness; all by default."""
+    """Filter of lm-evaluation-harness to read, such as strict-match; all by default."""
 
 
 class PredictionSettings(Settings):
@@ -72,13 +72,15 @@ class PredictionSettings(Settings):
     """Column of the generated text; by default one of the usual names."""
 
     strip_prompt: bool = False
-    """Whether a prompt at the start of an output is removed."""
+    """Remove the prompt if an output repeats it at its start."""
 
     missing: Literal["drop", "raise", "wrong"] = "drop"
-    """Whether a blank or absent prediction is excluded, raises an error, or counts as incorrect."""
+    """Handling of blank or absent predictions: drop excludes them, raise raises an error, wrong
+    counts them as incorrect."""
 
     in_order: str | None = None
-    """Digest of the questions' texts, if rows without names are in the order of the questions."""
+    """Match rows without ids with the questions by their order. The value is the digest of the
+    questions, which the error message without this option contains."""
 
     filter: str | None = None
     """Filter of samples of lm-evaluation-harness whose text is scored, such as strict-match; the
@@ -173,7 +175,7 @@ def table_columns(
         elif for_judging:
             return TableColumns(roles, ())
         raise ColumnNotFoundError(
-            f"{source}: no column names the items; searched for "
+            f"{source}: no column identifies the items; searched for "
             f"{', '.join(map(shown, USUAL['item']))}; {remedy}. Columns: {first_names(names)}"
         )
     return TableColumns(roles, (item,))

@@ -427,13 +427,13 @@ def _with_model(frame: pd.DataFrame, one: Input, rows: np.ndarray) -> pd.DataFra
         frame["model"] = constant(one.label, len(frame))
     elif is_named.any() and not is_named.all():
         raise RecordError(
-            f"{one.name}: row {rows[~is_named].min() + 1:,} names no model, and other rows do; "
-            "fill it in, or give `names` if all rows are of one model"
+            f"{one.name}: row {rows[~is_named].min() + 1:,} has no model, but other rows have "
+            "one; fill it in, or pass `names` if all rows are of one model"
         )
     elif one.fallback is None and not is_named.all():
         raise DataError(
-            f"{one.name}: no column names the model of every row; give `names`, one per result, or "
-            "a mapping of names to results, or name the column by `model`"
+            f"{one.name}: no column contains the model of each row; pass `names`, one per "
+            "result, or a mapping of names to results, or name the column by `model`"
         )
     elif not is_named.any():
         frame["model"] = constant(str(one.fallback), len(frame))

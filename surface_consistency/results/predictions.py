@@ -195,7 +195,7 @@ class Predictions:
         raise errors.DataError(
             f"{self.path}: the texts of column {shown(self.unsure)} {what}, so they are probably "
             f"not the output of the model. Columns: {first_names(self.columns)}. Name the column "
-            "of the output by `prediction`, also if it is this one"
+            "of the output by `prediction`, even if it is this one"
         )
 
     def _in_order(self, index: QuestionIndex) -> list[int]:
@@ -342,8 +342,9 @@ class Predictions:
     def _nameless(self, index: QuestionIndex | None = None) -> str:
         """Describe a file in which no column names the questions."""
         return (
-            f"{self.path}: no column names the questions; searched for {', '.join(USUAL['item'])}; "
-            f"name it by `item`{self._order_remedy(index)}. Columns: {first_names(self.columns)}"
+            f"{self.path}: no column identifies the questions; searched for "
+            f"{', '.join(USUAL['item'])}; name it by `item`{self._order_remedy(index)}. Columns: "
+            f"{first_names(self.columns)}"
         )
 
     def _order_remedy(self, index: QuestionIndex | None) -> str:

@@ -121,7 +121,7 @@ class _Elements:
 
     def doctype(self, *_: object) -> None:
         """Raise an error for a document type, which may define entities."""
-        raise DataError(f"{self._place}: a workbook must not define a document type; do not use it")
+        raise DataError(f"{self._place}: it defines a document type; export the sheet as CSV")
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """Open an element."""

@@ -289,10 +289,10 @@ class RunFolder:
             n_planned = planned.rows.get(path.name, 0)
             if planned.files.get(path.name) != file_digest(path) or n_planned != len(frame):
                 raise DataError(
-                    f"{path} is not the file that was planned ({len(frame):,} rows, planned were "
+                    f"{path} is not the file that was planned ({len(frame):,} rows instead of "
                     f"{n_planned:,}), or its entry in {self.plan.name} was edited; restore them, "
-                    "or repeat the command that made the run, which writes both again and sends no "
-                    "prompt twice"
+                    "or repeat the command of the run, which writes both again without sending "
+                    "prompts twice"
                 )
         check_targets(targets, pairs, str(self.pairs))
         return targets, pairs

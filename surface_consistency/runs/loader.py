@@ -120,7 +120,7 @@ def study_name(folders: Sequence[str | os.PathLike[str]]) -> str:
         raise ValueError("no run folder was given; give at least one")
     if len(set(studies.values())) > 1:
         named = ", ".join(f"{folder} is of {study}" for folder, study in studies.items())
-        raise ValueError(f"one report is of one study, but {named}; report them separately")
+        raise ValueError(f"a report must be of one study, but {named}; report them separately")
     return next(iter(studies.values()))
 
 
@@ -217,8 +217,8 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
     if repeated.any():
         pair = frame.loc[repeated, "pair"].iloc[0]
         raise DataError(
-            f"{path}: column 'pair' has {shown(pair)} more than once, which would count twice; "
-            "make the file again with `surface-consistency score`"
+            f"{path}: column 'pair' has {shown(pair)} more than once, which would be counted "
+            "twice; make the file again with `surface-consistency score`"
         )
 
 

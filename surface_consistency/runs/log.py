@@ -245,7 +245,7 @@ def read_generations(path: str | os.PathLike[str]) -> Iterator[Generation]:
     """
     log = Path(path)
     if not log.is_file():
-        raise SourceNotFoundError(f"no run log {log}; run the study first, or give its folder")
+        raise SourceNotFoundError(f"run log {log} not found; run the study first")
     answers = _Answers(log)
     errors: dict[str, Generation] = {}
     for number, _, generation in _generations(log, keyed=False):

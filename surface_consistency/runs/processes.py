@@ -56,7 +56,7 @@ def map_processes(
             except BrokenProcessPool as error:
                 raise RunError(
                     f"one of {n_workers} processes was killed, perhaps because memory was full; "
-                    "give fewer files or runs at once, or free memory"
+                    "pass fewer files or runs at once, or free memory"
                 ) from error
     for result, messages in done:
         results.append(result)

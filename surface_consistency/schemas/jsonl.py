@@ -84,7 +84,7 @@ def read_jsonl(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
     """
     file = Path(path)
     if not file.is_file():
-        raise SourceNotFoundError(f"no file {file}; expected lines of {record.__name__} there")
+        raise SourceNotFoundError(f"file {file} not found; it needs lines of {record.__name__}")
     for number, line in read_lines(file):
         if line.strip():
             yield parse_line(line, record, source=str(file), number=number)

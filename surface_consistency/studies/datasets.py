@@ -287,9 +287,9 @@ def _resolved(name: str) -> str:
     hubs = {one.hub: own for own, one in known.items() if one.hub}
     if (own := hubs.get(name, name)) not in known:
         raise DataError(
-            f"no data set {name!r}{did_you_mean(name, [*known, *hubs])}; the data sets are "
-            f"{', '.join(known)}. To load rows of another source with the columns of one of these, "
-            f"use load_dataset({next(iter(known))!r}, source=...)"
+            f"data set {name!r} not found{did_you_mean(name, [*known, *hubs])}; the data sets "
+            f"are {', '.join(known)}. To load rows of another source with the columns of one of "
+            f"these, use load_dataset({next(iter(known))!r}, source=...)"
         )
     return own
 

@@ -166,7 +166,7 @@ def test_error_of_an_invalid_file_states_the_problem(tmp_path, content, said, ca
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "pass result files or folders of the models"),
+        ([], "pass result files, folders or run folders"),
         ([*NEMO, "--json", "--markdown"], "--json and --markdown are mutually"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
         ([*NEMO, "--margin", "2"], "margin 2 includes the whole scale, 0 to 1"),
@@ -260,11 +260,11 @@ def test_single_row_is_printed_as_names_and_values(answers, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["accuracy"], "give a result file or folder"),
+        (["accuracy"], "pass one or more result files or folders"),
         (["accuracy", "{}", "--json", "--latex"], "--json and --latex are mutually"),
         (["consistency", "{}", "--markdown", "--wide"], "--wide has no effect on --markdown"),
         (["compare", "{}", "--first", "a"], "use `surface-consistency paired`"),
-        (["analyse", "forms", "{}"], "consistency replaces analyse forms"),
+        (["analyse", "forms", "{}"], "analyse forms was removed"),
         (["accuracy", "{}", "--cluster", "fact", "article"], "--cluster takes one column"),
         (["accuracy", "{}", "--scores", "hit"], "Unknown option: --scores. Did you mean --score"),
     ],

@@ -151,7 +151,7 @@ def test_comparison_or_another_study_does_not_replace_a_run(runner, tmp_path, ca
     frame = pd.read_csv(file).assign(pair=["x", "y"], first_correct=1, second_correct=0)
     import_verdicts(frame, tmp_path / "own", origin="v.csv", first="a", second="b")
     assert main(["score", str(tmp_path / "own")]) == 2
-    assert "contains correctness labels from elsewhere" in capsys.readouterr().err
+    assert "contains correctness labels that were made elsewhere" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
@@ -176,7 +176,7 @@ def test_imported_labels_can_be_reported_again(labels_csv, tmp_path, capsys):
     assert "canonical only" in (again / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(out), "--fact", "3"]) == 0
     assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
-    assert "correctness labels from elsewhere, without prompts" in capsys.readouterr().err
+    assert "correctness labels that were made elsewhere" in capsys.readouterr().err
     both = [str(out), str(tmp_path / "turned")]
     assert main(["report", *both, "--out", str(again)]) == 2
     assert "'canonical' and 'redirect' by category" in capsys.readouterr().err
@@ -241,16 +241,25 @@ def test_invalid_command_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
         (["paired", "empty.csv", *PAIRED], "empty.csv contains no rows, so no "),
         (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
-        (["run", "forms", "--source", "x.jsonl", *MODEL], "--source: no file or folder 'x.jsonl'"),
-        (["run", "audit", "--databases", "x", *MODEL], "--databases: no database file or folder x"),
+        (
+            ["run", "forms", "--source", "x.jsonl", *MODEL],
+            "--source: file or folder 'x.jsonl' not found",
+        ),
+        (
+            ["run", "audit", "--databases", "x", *MODEL],
+            "--databases: database file or folder x not found",
+        ),
         (["run", "audit", "--databases", "sampel", *MODEL], "(did you mean 'sample'?)"),
         pytest.param(
             ["run", "forms", *SAMPLE, "--model", "no model", "--out", "y"],
             "--model: 'no model' is neither a folder nor a GGUF file nor a hub id",
             marks=NEEDS_TORCH,
         ),
-        (["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"], "--source: no file"),
-        (["report", "made", "--out", "made/report.html"], "--out is a folder"),
+        (
+            ["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"],
+            "--source: file or folder",
+        ),
+        (["report", "made", "--out", "made/report.html"], "--out must be the folder"),
         (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
         (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
         (["analyse", "frequency", "x", "--frequencies", "y"], "folder x not found (in "),
@@ -393,7 +402,7 @@ def test_completion_contains_commands_studies_and_options(tmp_path, monkeypatch,
     [
         ({"question": "prompt"}, ["--column question=NAME. To", "--setting ask_by_template=True"]),
         ({"object_aliases": "gold"}, ["name it: --column references=NAME. To accept only the"]),
-        ({}, ["its splits: train (rows.jsonl); pass --setting split=train"]),
+        ({}, ["splits: train (rows.jsonl); pass --setting split=train"]),
     ],
 )
 def test_errors_about_data_name_flags(tmp_path, capsys, rename, messages):
@@ -502,7 +511,7 @@ def test_prompts_without_an_answer_have_an_exit_code_and_are_in_captions(
     capsys.readouterr()
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out
-    assert re.search(r"(?m)^  3 +Success, but prompts have no answer", listed)
+    assert re.search(r"(?m)^  3 +Success, but some prompts have no answer", listed)
 
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"

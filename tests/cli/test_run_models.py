@@ -138,8 +138,8 @@ def test_path_with_an_at_sign_has_no_revision(tmp_path, monkeypatch):
         (["--model", "a", "b", "--model-revision", "x"], "--model-revision is for one model; with"),
         (["--model", "a/b", "a-b"], "--model a-b: two models have the same folder"),
         (["--shards", "0"], "--shards must be 1 or more, got 0"),
-        (["--shards", "2", "--shard", "3"], "--shard must be a number from 1 to --shards 2, got 3"),
-        (["--shard", "0"], "--shard must be a number from 1 to --shards 1, got 0"),
+        (["--shards", "2", "--shard", "3"], "--shard must be from 1 to --shards, 2; got 3"),
+        (["--shard", "0"], "--shard must be from 1 to --shards, 1; got 0"),
         (["--model", "toy_model", "--shards", "2"], "--shards requires a trained model"),
     ],
 )

@@ -82,7 +82,7 @@ def test_run_writes_tables_and_page(run, tmp_path, capsys):
 
     printed = capsys.readouterr()
     folder = tmp_path / "run"
-    assert "F_S (correct alone, %)" in printed.out
+    assert "F_S (correct in the short answer, %)" in printed.out
     assert f"report: {folder / 'report.html'}" in printed.out
     assert "have no score" in printed.err
     written = {path.stem for path in (folder / "tables").glob("*.csv")}
@@ -142,9 +142,9 @@ def test_prompts_of_the_paper_are_sent_scored_and_recorded(run, runners, tmp_pat
             "--setting long_instruction would replace the instruction that --prompts paper sets",
         ),
         (["slaq", "--prompts", "papers"], "--prompts: prompts must be own or paper; got 'papers'"),
-        (["slaq", "--judge-prompts", "paper@00"], "--judge-prompts: paper@00 are other texts"),
+        (["slaq", "--judge-prompts", "paper@00"], "--judge-prompts: prompts paper@00 differ from"),
         (["redirectqa", "--prompts", "paper"], "redirectqa has no preset of prompts: the default"),
-        (["verdicts", "--prompts", "paper"], "such a folder contains correctness labels"),
+        (["verdicts", "--prompts", "paper"], "the folder contains correctness labels"),
     ],
 )
 def test_invalid_presets_raise(words, message, tmp_path, capsys):
@@ -183,7 +183,7 @@ def test_labels_and_options_of_another_run_do_not_change_the_run(run, tmp_path, 
     score = ["score", str(tmp_path / "run")]
 
     for words, message in (
-        (["--labels", str(labels)], "1 of 1 labels are of answers that are not in this run"),
+        (["--labels", str(labels)], "1 of 1 labels belong to answers that are not in this run"),
         (["--rule", "fuzzy"], "--rule is not a scoring option of slaq; use --judge-rule"),
         (
             ["--setting", "region=whole"],
@@ -210,7 +210,7 @@ def test_labels_and_options_of_another_run_do_not_change_the_run(run, tmp_path, 
     ("arguments", "message"),
     [
         (["--judge", "human"], "--judge human needs --labels"),
-        (["--judge", "human", "--labels", "no.csv"], "no file no.csv"),
+        (["--judge", "human", "--labels", "no.csv"], "file no.csv not found"),
         (["--judge", "llm"], "--judge llm needs --judge-model"),
         (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
         (["--judge", "llm", "--setting", "judge_runner=nobody"], "runner 'nobody' not found"),

@@ -130,7 +130,7 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
     ("source", "options", "error", "message"),
     [
         *(
-            (source, {}, SourceNotFoundError, r"no file or folder '.*absent|a/b/c' \(in /")
+            (source, {}, SourceNotFoundError, r"file or folder '.*absent|a/b/c' not found \(in /")
             for source in (
                 *("./absent", "/absent/rows", "~/absent", "absent.jsonl", "a/b/c"),
                 Path("absent"),
@@ -141,7 +141,7 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
             {"dev": []},
             {},
             SourceNotFoundError,
-            r"no split 'test' in the dictionary of splits; its splits: dev; pass split='dev'",
+            r"split 'test' not found in the dictionary of splits; splits: dev; pass split='dev'",
         ),
         *(
             (source, {}, DataError, r"has no rows \(split 'test'\); choose another")
@@ -154,7 +154,7 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
         (5, {}, TypeError, r"source must be a hub id, a path, .*got int"),
         (["a.jsonl"], {}, TypeError, r"row 1 must be a dictionary, got str"),
         ({"test": "a.jsonl"}, {}, TypeError, r"source\['test'\] must contain rows, got str"),
-        ({"id": 1, "name": "x"}, {}, SourceNotFoundError, r"its splits: id, name"),
+        ({"id": 1, "name": "x"}, {}, SourceNotFoundError, r"splits: id, name"),
     ],
 )
 def test_open_source_rejects_invalid_sources_and_options(source, options, error, message):
@@ -190,7 +190,7 @@ LINE = '{"a": 1}\n'
         (
             {"a.jsonl": LINE, "b.jsonl": LINE},
             SourceNotFoundError,
-            r"no split 'test' in .*: train \(a\.jsonl, b\.jsonl\); pass split",
+            r"split 'test' not found in .*: train \(a\.jsonl, b\.jsonl\); pass split",
         ),
         ({"test.jsonl": "\n"}, DataError, r"has no rows"),
         (
@@ -237,7 +237,7 @@ def test_open_source_rejects_an_invalid_folder(tmp_path, files, error, message):
 def test_missing_splits_and_revisions_of_a_hub_folder_are_rejected(hub_folder):
     with pytest.raises(
         SourceNotFoundError,
-        match=r"no split 'train' in .*; its splits: test \(.*\), dev \(.*\); pass split='te",
+        match=r"split 'train' not found in .*; splits: test \(.*\), dev \(.*\); pass split='te",
     ):
         open_source(hub_folder, split="train")
     with pytest.raises(ValueError, match=r"but the source is .*RedirectQA; omit it"):

@@ -54,7 +54,7 @@ def test_a_card_not_written_by_export_is_not_overwritten(two_runs, tmp_path):
 
 def test_export_without_runs_is_rejected_with_remedy(tmp_path, capsys):
     assert main(["export", "--out", str(tmp_path / "out")]) == 2
-    assert "give the folders of scored runs" in capsys.readouterr().err
+    assert "pass the folders of scored runs" in capsys.readouterr().err
 
 
 def test_export_does_not_write_through_a_symbolic_link(two_runs, tmp_path):

@@ -185,5 +185,7 @@ def test_read_parquet_rejects_other_formats_and_missing_files(tmp_path):
 
     with pytest.raises(DataError, match=r"rows\.parquet is not a readable Parquet file"):
         list(read_parquet(path, Entity))
-    with pytest.raises(SourceNotFoundError, match=r"no file .*absent; expected rows of Entity"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"file .*absent not found; it needs rows of Entity"
+    ):
         list(read_parquet(tmp_path / "absent", Entity))

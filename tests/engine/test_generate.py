@@ -198,8 +198,11 @@ def runner_answering(*ids):
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (["q0"], r"'fake' gave no generation for prompts 'q1', 'q2', 'q3', 'q4', 'q5' and 4 more"),
-        ([f"q{n}" for n in range(9)], r"gave no generation for prompt 'q9'; yield one per prompt"),
+        (
+            ["q0"],
+            r"did not return a generation for prompts 'q1', 'q2', 'q3', 'q4', 'q5' and 4 more",
+        ),
+        ([f"q{n}" for n in range(9)], r"did not return a generation for prompt 'q9'; yield one"),
         (
             ["q0", "other"],
             r"answered prompt 'other', which is not in this batch or already has an answer",
@@ -226,9 +229,9 @@ def refuse(asked):
     ("plan", "message"),
     [
         (lambda prompts: [prompts[:8]], r"omitted prompts 'q8', 'q9' in `plan`"),
-        (lambda prompts: [prompts, prompts[:1]], r"planned prompts twice or .* prompt 'q0'"),
+        (lambda prompts: [prompts, prompts[:1]], r"planned prompts twice, or .* prompt 'q0'"),
         (lambda prompts: [[Prompt(id="z", text="z")]], r"not in the run: prompt 'z'"),
-        (lambda prompts: [[prompts[0], prompts[0]]], r"planned prompts twice or .*'q0'"),
+        (lambda prompts: [[prompts[0], prompts[0]]], r"planned prompts twice, or .*'q0'"),
         (refuse, "'q3' has 3,000 tokens"),
     ],
 )
@@ -271,7 +274,7 @@ def test_a_log_that_cannot_be_written_stops_the_run(prompts, log, monkeypatch):
     [
         ({"batch_size": 0}, "`batch_size` must be at least 1, got 0"),
         ({"shard": (2, 2)}, r"`shard` must be \(number, n_shards\).* got \(2, 2\)"),
-        ({}, "prompt id 'a' belongs to two different prompts"),
+        ({}, "prompt id 'a' belongs to two prompts"),
     ],
 )
 def test_invalid_options_and_prompts_are_rejected(log, options, message):

@@ -287,7 +287,7 @@ def test_a_plan_that_was_edited_or_shortened_is_not_scored(data, predictions, ru
     frame.iloc[:-1].to_parquet(path)
 
     n = len(frame)
-    message = rf"{name}.parquet is not the file that was planned \({n - 1} rows, planned were {n}\)"
+    message = rf"{name}.parquet is not the file that was planned \({n - 1} rows instead of {n}\)"
     with pytest.raises(DataError, match=message):
         score_run(run)
     import_predictions(data, predictions, run.path)

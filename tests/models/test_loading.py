@@ -29,7 +29,11 @@ GATED = (
     ("kind", "raised", "message"),
     [
         (errors.GatedRepoError, RunnerError, GATED),
-        (errors.RepositoryNotFoundError, SourceNotFoundError, r"^no model meta/x on the hub, or"),
+        (
+            errors.RepositoryNotFoundError,
+            SourceNotFoundError,
+            r"^model meta/x not found on the hub, or",
+        ),
         (errors.RevisionNotFoundError, SourceNotFoundError, r"^meta/x has no revision 'v9'; see"),
         (errors.EntryNotFoundError, SourceNotFoundError, r"^meta/x at revision 'v9' contains no c"),
         (errors.LocalEntryNotFoundError, SourceNotFoundError, "not in the local cache and the hub"),
@@ -67,10 +71,10 @@ def test_a_hub_model_is_pinned_to_its_commit(monkeypatch, tmp_path):
         # The hub library, offline.
         ("nobody/nothing", "^nobody/nothing is not in the local cache and"),
         ("no such name!", "'no such name!' is neither a folder nor a GGUF file"),
-        ("./none", "no model folder none"),
-        ("/none/at/all", "no model folder /none/at/all"),
-        ("~/none", "no model folder .*/none"),
-        ("a/b/c", "no model folder a/b/c"),
+        ("./none", "model folder none not found"),
+        ("/none/at/all", "model folder /none/at/all not found"),
+        ("~/none", "model folder .*/none not found"),
+        ("a/b/c", "model folder a/b/c not found"),
     ],
 )
 def test_error_names_a_missing_model(name, message):

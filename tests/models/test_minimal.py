@@ -121,7 +121,7 @@ def test_log_probabilities_of_whole_texts_follow_the_begin_token(chatting, both)
     ]
 
     assert_equal_scores(MinimalRunner(chatting), TransformersRunner(chatting), requests)
-    with pytest.raises(RunnerError, match=r".0. has no context, is too long or needs moments"):
+    with pytest.raises(RunnerError, match=r".0. requires the runner transformers"):
         list(both("llama")[0].score(requests))
 
 
@@ -158,7 +158,7 @@ def test_options_after_a_conversation_are_scored_after_its_rendering(chatting):
 def test_unsupported_decoding_raises_an_error(both, shot_prompts, change):
     params = PARAMS.model_copy(update=change)
 
-    with pytest.raises(RunnerError, match="temperature and limits of reasoning need"):
+    with pytest.raises(RunnerError, match="temperature and reasoning limits require"):
         list(both("llama")[0].generate(shot_prompts[:1], params))
 
 

@@ -118,7 +118,7 @@ def test_error_names_a_text_that_is_not_stored(tmp_path):
         list(StoredScores(path).score(requests))
 
 
-WITHOUT = ":1: a sample without log-likelihoods; .*score generated texts with `runner=stored`"
+WITHOUT = ":1: the sample contains no log-likelihoods; .*Score generated texts with `runner=stored`"
 
 
 @pytest.mark.parametrize(

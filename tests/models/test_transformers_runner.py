@@ -473,7 +473,7 @@ def test_a_model_with_custom_code_needs_trust_remote_code(tiny_models, tmp_path)
 
 
 def test_the_runner_rejects_invalid_options(tiny_models):
-    with pytest.raises(ValueError, match="`batch_size` is at least 1, got 0"):
+    with pytest.raises(ValueError, match="`batch_size` must be at least 1, got 0"):
         TransformersRunner(tiny_models("gpt_neox"), batch_size=0)
 
 

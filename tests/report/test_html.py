@@ -86,7 +86,7 @@ def test_numbers_on_the_page_are_those_of_the_values():
     for text in (
         *("17.3 % [12.1, 23.1]", "−8.2 points [−15.3, −1.0]", "(p = 0.032)", "p < 0.001"),
         "120 of 1,200 pairs, drawn within cells",
-        "noise floor: to 1.3 % toy_model, to 7.0 % SmolLM2-135M-it",
+        "noise floor: up to 1.3 % toy_model, to 7.0 % SmolLM2-135M-it",
     ):
         assert text in visible
 
@@ -180,7 +180,7 @@ def test_groups_with_few_facts_are_faded_or_only_in_the_table():
     assert "from personal names" in facts
     assert "with diacritics" not in facts
     for visible, unit in ((facts, "facts"), (clusters, "clusters")):
-        assert f"1 group of fewer than 4 {unit} is in the table only." in visible
+        assert f"1 group of fewer than 4 {unit} is shown only in the table." in visible
         assert f"Paler groups have fewer than 20 {unit}." in visible
     # Models on different numbers of facts.
     assert "28–196" in visible_in(two)

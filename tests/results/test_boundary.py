@@ -242,7 +242,7 @@ def test_row_without_a_model_is_rejected_if_other_rows_have_one(tmp_path, kind, 
     else:
         path.write_text("\n".join(map(json.dumps, rows)))
 
-    with pytest.raises(RecordError, match="row 3 names no model, and other rows do"):
+    with pytest.raises(RecordError, match="row 3 has no model, but other rows have one"):
         read_results(rows if kind == "rows" else path)
 
 

@@ -276,7 +276,7 @@ def test_a_null_score_is_missing(data_files):
         (
             DataError,
             b'{"x": "a", "correct": 1}',
-            "no column names the items; searched for 'item', ",
+            "no column identifies the items; searched for 'item', ",
         ),
         (
             RecordError,

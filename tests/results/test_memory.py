@@ -60,7 +60,7 @@ def test_files_and_tables_may_be_mixed(written):
 @pytest.mark.parametrize(
     ("sources", "columns", "error", "message"),
     [
-        ([A, B], None, DataError, "results 1: no column names the model.*give `names`, one per"),
+        ([A, B], None, DataError, "results 1: no column contains the model.*pass `names`, one per"),
         ([A, B], ResultColumns(names=("a",)), DataError, "gives a for 2 files or tables"),
         ({"a": A, "b": B}, NAMES, DataError, "have the names a, b already; omit `names`"),
         ({"a": A, "b": B[:0]}, None, DataError, "^b contains no rows"),
@@ -69,7 +69,7 @@ def test_files_and_tables_may_be_mixed(written):
             {"a": dataset(A), "b": dataset(B[["correct"]])},
             None,
             ColumnNotFoundError,
-            "^b: no column names the items.*name it by `item`",
+            "^b: no column identifies the items.*name it by `item`",
         ),
         (
             {"a": A, "b": TEXTS},

@@ -120,7 +120,7 @@ def test_only_column_with_ids_of_questions_is_used(tmp_path):
         read_predictions(path).match(INDEX)
     named = read_predictions(path, PredictionSettings(item=("key",)))
     assert named.match(INDEX) == ["x", "x", "x"]
-    with pytest.raises(ColumnNotFoundError, match="no column names the questions"):
+    with pytest.raises(ColumnNotFoundError, match="no column identifies the questions"):
         read_predictions(written(tmp_path / "s.csv", stranger)).match(INDEX)
 
 

@@ -199,7 +199,7 @@ def test_a_file_without_names_of_questions_raises_an_error(tmp_path):
         ColumnNotFoundError, match=r"searched for item, .*; name it by .* Columns: nr, text"
     ):
         match(path)
-    with pytest.raises(ColumnNotFoundError, match="no column names the questions"):
+    with pytest.raises(ColumnNotFoundError, match="no column identifies the questions"):
         predictions.read_predictions(path).by_name()
 
 
@@ -444,7 +444,10 @@ def test_namesakes_are_matched_by_their_order_or_its_digest(tmp_path):
     digest = questions_digest(GEORGIA.questions)
 
     assert match(path) == TEXTS
-    for file, message in [(mixed, "the predictions under it differ"), (bare, "no column names")]:
+    for file, message in [
+        (mixed, "the predictions under it differ"),
+        (bare, "no column identifies"),
+    ]:
         with pytest.raises(DataError, match=rf"{message}.*in_order='{digest}', the digest"):
             match(file)
     assert match(bare, in_order=digest) == TEXTS

@@ -213,7 +213,9 @@ def test_append_rejects_generations_without_a_key(log_path, manifest):
 
 def test_missing_log_and_invalid_path_raise_an_error(tmp_path, manifest):
     for read in (read_answers, lambda path: list(read_generations(path))):
-        with pytest.raises(SourceNotFoundError, match=r"no run log .*none\.jsonl; run the study"):
+        with pytest.raises(
+            SourceNotFoundError, match=r"run log .*none\.jsonl not found; run the study"
+        ):
             read(tmp_path / "none.jsonl")
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match=r"cannot be opened for writing \(.*choose another `out`"):

@@ -53,7 +53,7 @@ def test_daemonic_worker_runs_the_tasks_itself():
 
 
 def test_killed_process_raises_an_error_with_the_remedy():
-    with pytest.raises(RunError, match="was killed, perhaps because memory was full; give fewer"):
+    with pytest.raises(RunError, match="was killed, perhaps because memory was full; pass fewer"):
         map_processes(kill, [0, 1], n_workers=2)
 
 

@@ -44,7 +44,9 @@ def test_read_jsonl_returns_the_written_records(tmp_path):
     assert next(read_jsonl(params, GenerationParams)).temperature == math.inf
     with pytest.raises(RecordError, match=r"entities\.jsonl:1: not a Generation: .*prompt_id"):
         list(read_jsonl(path, Generation))
-    with pytest.raises(SourceNotFoundError, match=r"no file .*absent\.jsonl; expected lines of"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"file .*absent\.jsonl not found; it needs lines of"
+    ):
         list(read_jsonl(tmp_path / "absent.jsonl", Entity))
 
 

@@ -213,10 +213,15 @@ def test_preset_reads_rows_in_memory():
         ("pararel", {}, SourceNotFoundError, r"download it from https://github\.com/yanaiela"),
         (
             *("klar", {"source": "sample"}, DataError),
-            r"no sample of these data is bundled; pass .* is given as './sample'",
+            r"no sample of these data is bundled; pass .* as './sample'",
         ),
         ("slaq", {"source": [{"ShortQ1": "x"}]}, ColumnNotFoundError, "has no column for"),
-        ("slaq", {"source": SAMPLES / "slaq", "split": "train"}, SourceNotFoundError, "its splits"),
+        (
+            "slaq",
+            {"source": SAMPLES / "slaq", "split": "train"},
+            SourceNotFoundError,
+            "not found in .*; splits",
+        ),
         (
             "slaq",
             {"source": "sample", "split": "train"},
@@ -401,7 +406,7 @@ def test_score_predictions_reads_the_given_columns(redirectqa):
             [{"text": "x"}],
             {},
             ColumnNotFoundError,
-            "no column names the questions; .* name it by `item`",
+            "no column identifies the questions; .* name it by `item`",
         ),
         (
             [{"id": "z"}],

@@ -192,7 +192,9 @@ class SourceBuilder(RowsBuilder):
                 )
             )
         except (pa.ArrowException, TypeError) as error:
-            raise DataError(f"{self._opened.id}: a column mixes types: {error}") from error
+            raise DataError(
+                f"{self._opened.id}: a column has several types; use one: {error}"
+            ) from error
         columns = {name: known[name] if name in known else features[name] for name in names}
         return datasets.DatasetInfo(features=datasets.Features(columns))
 

@@ -204,7 +204,7 @@ def make_folder(folder: str | os.PathLike[str], option: str) -> Path:
             f"{option} {place} cannot be a folder ({error.strerror}); choose another folder"
         ) from error
     if not os.access(place, os.W_OK | os.X_OK):
-        raise DataError(f"{option} {place} is not writable; choose another or change its rights")
+        raise DataError(f"{option} {place} is not writable; choose another folder")
     return place
 
 
@@ -263,7 +263,7 @@ def _short(value: JsonValue) -> str:
 def _check_names(subset: Subset) -> None:
     """Reject names that are not valid for folders and files, and subsets without splits."""
     if not subset.splits:
-        raise DataError(f"subset {subset.name!r} has no splits")
+        raise DataError(f"subset {subset.name!r} has no splits; pass at least one")
     if subset.name == "metadata":
         raise DataError("a subset cannot be named 'metadata', the folder of the build's records")
     for name in (subset.name, *subset.splits):
@@ -347,7 +347,8 @@ def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> int:
                 table = pa.Table.from_pylist(items, schema=schema)
             except (pa.ArrowException, TypeError, ValueError) as error:
                 raise DataError(
-                    f"subset {subset.name!r}: a cell has another type: {error}"
+                    f"subset {subset.name!r}: a cell does not have the type of its column; "
+                    f"convert it: {error}"
                 ) from error
             writer.write_table(table)
             n_bytes += table.nbytes

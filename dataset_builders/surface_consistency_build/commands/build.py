@@ -54,7 +54,12 @@ _Written = Annotated[
     Parameter(help="Folder in which the sheet was written; by default the folder of the sheet."),
 ]
 _Plan = Annotated[
-    bool, Parameter(help="List the needed files, existing and missing, and stop.", negative=())
+    bool,
+    Parameter(
+        help="List the needed files, existing and missing, and stop.",
+        negative=(),
+        show_default=False,
+    ),
 ]
 
 
@@ -62,19 +67,20 @@ class WriteSettings(Settings):
     """Settings for writing and uploading a data set."""
 
     out: str | None = None
-    """Folder to write."""
+    """Folder of the data set; required, except with --plan."""
 
     config: str | None = None
-    """Configuration; by default the default one, or all configurations of lmlm-audit."""
+    """Configuration of the data set, if it has several; by default the standard one, for lmlm-audit
+    all."""
 
     push_to: str | None = None
-    """Repository OWNER/NAME to upload the folder to."""
+    """Repository OWNER/NAME of the Hugging Face Hub to which the folder is uploaded."""
 
     dry_run: bool = False
     """Print the files that a push would upload, without uploading."""
 
     overwrite: bool = False
-    """Replace a data set of other settings in --out."""
+    """Replace a data set with other settings in --out."""
 
     quiet: bool = False
     """Do not show progress."""
@@ -91,7 +97,7 @@ class AuditSettings(Settings):
     """Topologies: the ways in which facts are stored."""
 
     styles: tuple[str, ...] = Field(default=tuple(AUDIT_STYLES), strict=False)
-    """Styles of prompts."""
+    """Prompt styles."""
 
     seed: int = 0
     """Random seed of the near misses."""
@@ -124,7 +130,7 @@ def add(build: App) -> None:
 def _redirectqa(
     *,
     source: Annotated[
-        str, Parameter(help="Folder of dump files; or file, folder or hub id of rows.")
+        str, Parameter(help="Folder of dump files; or file, folder or hub id of finished rows.")
     ],
     plan: _Plan = False,
     build: BuildSettings,
@@ -133,7 +139,7 @@ def _redirectqa(
     """Build RedirectQA from dumps of a Wikipedia and Wikidata, or from rows.
 
     Reads local dump files and writes a folder that load_dataset reads, with a card. A stopped build
-    resumes after its finished steps. Given rows are validated and written unchanged.
+    resumes after its finished steps. Finished rows are validated and written unchanged.
     """
     _build("redirectqa", source, build, target, plan=plan)
 
@@ -146,7 +152,7 @@ def _popqa(
 
 
 def _slaq(*, source: _Source, rows: RowsSettings, target: WriteSettings) -> None:
-    """Build SLAQ, or the half of popular or obscure topics, from rows in its columns."""
+    """Build SLAQ from rows, with all topics or only the popular or obscure ones (--config)."""
     _build("slaq", source, rows, target)
 
 
@@ -202,7 +208,12 @@ def _articles(
     pages: Annotated[Path, Parameter(help="Dump pages-articles of the wiki, compressed or not.")],
     pageviews: Annotated[
         tuple[Path, ...],
-        Parameter(help="Files of pageview_complete, daily or monthly.", consume_multiple=True),
+        Parameter(
+            help="Files of pageview_complete, daily or monthly.",
+            consume_multiple=True,
+            negative=(),
+            show_default=False,
+        ),
     ] = (),
     out: Annotated[Path, Parameter(help="File of articles to write: .jsonl.")],
     settings: ArticleSettings,

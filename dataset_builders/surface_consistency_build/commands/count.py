@@ -81,7 +81,7 @@ class NgramSource(Settings):
     """Field of the text of an instance."""
 
     instance_id: str = "id"
-    """Field of its id."""
+    """Field of the id of an instance."""
 
 
 class LinkSource(PairSource):
@@ -104,7 +104,8 @@ class LookupSettings(Settings):
     """Address of the web service; by default the public one."""
 
     cache: Path | None = None
-    """File for the answers of the service, on a local disk; by default lookups.sqlite in --out."""
+    """File that stores the answers of the service, on a local disk; by default lookups.sqlite in
+    --out."""
 
 
 class WorkSettings(Settings):
@@ -151,8 +152,8 @@ def _surfaces(
 ) -> None:
     """Count names of entities in a corpus.
 
-    Writes surfaces.parquet, entities.parquet and, with --data, instances.parquet for
-    frequency_analysis. Repeat the command to resume a stopped count.
+    Writes surfaces.parquet, entities.parquet and, with --data, instances.parquet for `analyse
+    frequency`. Repeat the command to resume a stopped count.
     """
     table, instances, _ = source.task_inputs
     _count(tasks.NameTask(table, names, instances=instances), out, corpus, work, as_json=json)
@@ -182,7 +183,8 @@ def _pairs(
         pairs = tuple((first, second) for first, second in pairs if first != second)
         if alike:
             print(
-                f"note: {alike} facts with the same subject and object are not pairs",
+                f"note: {alike} facts have one entity as subject and object, and are not counted "
+                "as pairs",
                 file=sys.stderr,
             )
     _count(
@@ -210,9 +212,8 @@ def _ngrams(
 ) -> None:
     """Count the n-grams of test instances in a corpus, for lexical popularity.
 
-    Writes ngrams.parquet: for each instance the counts of its distinct n-grams, in the form that
-    fit_popularity_scale accepts. With --from they are looked up in an index of the corpus, as in
-    the paper.
+    Writes ngrams.parquet: for each instance the counts of its distinct n-grams, which `analyse
+    popularity` reads. With --from the counts come from an index of the corpus, as in the paper.
     """
     instances = {}
     for place, row in _rows(source.data):
@@ -230,7 +231,7 @@ def _ngrams(
         reject_lone_surrogates(place, str(given[0]), given[1])
         instances[str(given[0])] = given[1]
     if not instances:
-        raise DataError(f"{source.data} contains no instances")
+        raise DataError(f"{source.data} contains no instances; pass a file with at least one row")
     task = tasks.NgramTask(instances, ngrams)
     if index is None:
         _count(task, out, _corpus(corpus), work, as_json=json)
@@ -406,7 +407,7 @@ def _read_titles(path: Path) -> dict[str, str]:
 
 
 def _merge(
-    folder: Annotated[Path, Parameter(help="Folder of the count.")], *, json: Json = False
+    folder: Annotated[Path, Parameter(help="Folder of the count.")], /, *, json: Json = False
 ) -> None:
     """Merge the partial counts of a run, and write its tables."""
     _print_result(CountRun.open(folder).merge(), as_json=json)

@@ -211,7 +211,7 @@ def segment_edges(text: str, words: Iterable[str]) -> npt.NDArray[np.uint8]:
         start = text.find(word, place)
         if start < 0 or text[place:start].strip():
             raise ValueError(
-                f"the segmenter gave {word!r}, which does not follow "
+                f"the segmenter returned {word!r}, which does not follow "
                 f"{text[max(place - 20, 0) : place]!r} in the text; it must return the unchanged "
                 "words of the text, in order"
             )

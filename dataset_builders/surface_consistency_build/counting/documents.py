@@ -216,7 +216,8 @@ class DocumentReader:
                 yield found
         if n_lines and not n_found:
             raise DataError(
-                f"{part.path}: no line of {n_lines:,} is an object with the field {self._text!r}; "
+                f"{part.path}: none of the {n_lines:,} lines is an object with the field "
+                f"{self._text!r}; "
                 + (f"the first has {seen}" if seen else "they are not JSON objects")
                 + ". Name the field of the text (`text`)"
             )
@@ -237,8 +238,8 @@ class DocumentReader:
         if position is not None and self._sample < 1.0:
             if self._id is not None and row.get(self._id) is None:
                 raise DataError(
-                    f"{place}: field {self._id!r} not found, by which documents are sampled; name "
-                    "another `id`, or none to sample by position"
+                    f"{place}: field {self._id!r} not found; documents are sampled by it. Name "
+                    "another field by `id`, or omit `id` to sample by position"
                 )
             if not self._is_sampled(position if self._id is None else str(row[self._id])):
                 return None
@@ -398,8 +399,8 @@ def corpus_files(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]
             files = [file for file in files if file.is_file()]
         if not files:
             raise SourceNotFoundError(
-                f"no documents at {given}: it does not exist, or contains no files of a known "
-                f"format ({_FORMATS})"
+                f"no documents at {given}: the path does not exist, or contains no files of a "
+                f"known format ({_FORMATS}); check it"
             )
         for file in files:
             if not _is_known(file):

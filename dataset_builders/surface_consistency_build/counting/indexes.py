@@ -117,7 +117,7 @@ def _read_count(place: int, answer: dict[str, Any]) -> IndexCount:
         return IndexCount(count=None, problem=f"error of the index: {answer['error']}")
     n = answer.get("count")
     if not isinstance(n, int) or isinstance(n, bool) or n < 0:
-        raise ValueError(f"`count` is not a number from 0: {n!r}")
+        raise ValueError(f"`count` must be a number of at least 0; got {n!r}")
     return IndexCount(count=n, is_approximate=bool(answer.get("approx", False)))
 
 

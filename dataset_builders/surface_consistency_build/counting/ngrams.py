@@ -162,7 +162,7 @@ class NgramCounter:
             order = np.argsort(hashes)
             if (np.diff(hashes[order]) != 0).all():
                 return multiplier, hashes[order], order
-        raise ValueError("the hashes of n-grams collide with every multiplier")
+        raise ValueError("the hashes of n-grams collide; divide the instances into several files")
 
 
 def _may_lack_spaces(texts: PackedTexts) -> list[int]:

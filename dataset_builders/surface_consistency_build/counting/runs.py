@@ -60,7 +60,7 @@ class CorpusSettings(Settings):
     """Field or column of the text."""
 
     id_field: str | None = None
-    """Field by which documents are drawn; by default the file name and position."""
+    """Field that identifies a document for the random draw; by default file name and position."""
 
     sample: float = Field(default=1.0, gt=0.0, le=1.0)
     """Proportion of the documents to read; each document is drawn independently."""

@@ -55,11 +55,11 @@ class NameSettings(Settings):
     """Settings for counting names."""
 
     case: Case = "exact"
-    """Whether case distinguishes names (exact) or not (fold)."""
+    """Distinguish upper and lower case in names (exact), or ignore it (fold)."""
 
     boundary: BoundaryRule = "word"
-    """Rule for the characters adjacent to a name: word for scripts with spaces; longest or script
-    also for Chinese, Japanese, Thai, Lao, Burmese and Khmer; substring; or segmented."""
+    """Rule for the characters next to a name: word for scripts with spaces; longest or script also
+    for Chinese, Japanese, Thai, Lao, Burmese and Khmer; substring; or segmented."""
 
     segmenter: str | None = None
     """Function module:attribute from a text to its words, for --boundary segmented."""
@@ -82,8 +82,8 @@ class NgramSettings(Settings):
     """Number of tokens of an n-gram."""
 
     tokenizer: str | None = None
-    """File tokenizer.json of the model, or a folder with this file; by default words between white
-    space."""
+    """File tokenizer.json of the model, or a folder with this file; by default texts are split at
+    white space."""
 
 
 class ShardCounter(Protocol):

@@ -104,8 +104,9 @@ class EntityMap:
             made = cls(archive, place)
             if not len(made):
                 raise DataError(
-                    f"{place} contains no entities, only {', '.join(made.failures) or 'nothing'}: "
-                    "the linker failed for all documents"
+                    f"{place} contains no entities, only "
+                    f"{', '.join(made.failures) or 'nothing'}: the linker failed for all "
+                    "documents; link them again"
                 )
         except BaseException:
             archive.close()

@@ -51,7 +51,8 @@ class LinkSettings(Settings):
     """Send whole documents, to find mentions by names that are not counted."""
 
     cache: Path | None = None
-    """File for the answers of the server, on a local disk; by default spotlight.sqlite in --out."""
+    """File that stores the answers of the server, on a local disk; by default spotlight.sqlite in
+    --out."""
 
     concurrency: int = Field(default=4, ge=1)
     """Maximum number of concurrent requests to the server, per process."""

@@ -111,7 +111,7 @@ def read_articles(
     if source.is_dir():
         files = sorted(file for file in source.rglob("*") if file.suffix.lower() in _TEXT_SUFFIXES)
         if not files:
-            raise SourceNotFoundError(f"folder {source} holds no {', '.join(_TEXT_SUFFIXES)} file")
+            raise SourceNotFoundError(f"no {', '.join(_TEXT_SUFFIXES)} file in folder {source}")
         for file in files:
             name = file.parent.name if file.parent != source else category
             yield _from_text(file, name)
@@ -131,7 +131,8 @@ def _from_text(file: Path, category: str | None) -> SlaqArticle:
     text = decode_text(read_document(file), str(file))
     if category is None:
         raise RecordError(
-            f"{file}: category missing; move the file to a folder of that name, or give it"
+            f"{file}: category missing; move the file to a folder with the name of its category, "
+            "or pass the category"
         )
     cells = {"title": file.stem.replace("_", " "), "category": category, "text": text}
     return _article(RowCells({name: name for name in cells}, Place(str(file), 1), cells), category)

@@ -50,7 +50,7 @@ class TopicSettings(writer.WriterSettings):
     text."""
 
     min_words: int = Field(default=1000, ge=0)
-    """Articles must have more words than this."""
+    """Number of words that an article must exceed."""
 
     min_characters: int = Field(default=1000, ge=0)
     """Minimum number of characters of an article."""

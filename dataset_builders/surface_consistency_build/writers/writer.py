@@ -126,7 +126,7 @@ class ReviewSheet:
             DataError: If the sheet exists and a reviewer has edited it.
         """
         if path.is_file() and self._is_filled(path):
-            raise DataError(f"{path} contains the notes of a reviewer; move it, then repeat")
+            raise DataError(f"{path} contains notes of a reviewer; move it, then repeat")
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*self.shown, *self.filled])
@@ -316,8 +316,8 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
             given[key] = (place, cells)
         if lost := [key for key in rows if key not in given]:
             raise DataError(
-                f"{path}: {len(lost)} rows are missing, such as {shown(lost[0])}; reject a row "
-                "with a no instead of deleting it"
+                f"{path}: {len(lost)} rows are missing, such as {shown(lost[0])}; restore them, "
+                "and write no to reject a row"
             )
         reviewed = iter(given[key] for key in rows)
         for draft in self.drafts:

@@ -111,7 +111,7 @@ def import_verdicts(
     """
     _reject_groups(frame, by)
     if frame.empty:
-        raise DataError(f"{origin} contains no pair, so no page can be written")
+        raise DataError(f"{origin} contains no pair; pass labels with at least one pair")
     only = "{} only correct".format
     compared = Design(
         **{"title": "Verdicts", "question": _QUESTION} | design,

@@ -56,7 +56,7 @@ def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
     """
     source = Path(path)
     if not source.is_file():
-        raise SourceNotFoundError(f"no file {source}; give a CSV file of labels")
+        raise SourceNotFoundError(f"file {source} not found; pass a CSV file of labels")
     frame = pd.DataFrame(
         _read(source), columns=[*LABEL_COLUMNS, "is_recalled", "answer"], dtype=object
     )
@@ -78,7 +78,7 @@ def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     foreign = given[~pd.MultiIndex.from_frame(given[["prompt_id", "question_id"]]).isin(answers)]
     if len(foreign):
         raise DataError(
-            f"{len(foreign)} of {len(given)} labels are of answers that are not in this run, "
+            f"{len(foreign)} of {len(given)} labels belong to answers that are not in this run, "
             f"such as question {shown(foreign['question_id'].iloc[0])} of prompt "
             f"{shown(foreign['prompt_id'].iloc[0])}; give the labels of this run"
         )
@@ -104,8 +104,8 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     is_other = [not _is_shown(*cells) for cells in zip(both["answer"], both["text"], strict=True)]
     if len(other := both[is_other]):
         raise DataError(
-            f"{len(other)} of {len(given)} labels are of other answers than those scored here, "
-            f"such as {shown(other['answer'].iloc[0])} to question "
+            f"{len(other)} of {len(given)} labels belong to answers that differ from the scored "
+            f"ones, such as {shown(other['answer'].iloc[0])} to question "
             f"{shown(other['question_id'].iloc[0])}; give the labels of this run, score the "
             "labelled answers (with the same cleaner), or move labels.csv out of the run folder"
         )
@@ -360,7 +360,7 @@ def error_of_counts(row: Mapping[Any, Any] | None, kind: str) -> JudgeError:
             than chance.
     """
     if row is None:
-        raise ValueError(f"no {kind} answer has both a label and a score; label some")
+        raise ValueError(f"no {kind} answer has both a label and a score; label scored answers")
     names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
     try:
         error = JudgeError(**{name: int(row[name]) for name in names})

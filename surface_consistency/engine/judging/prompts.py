@@ -97,8 +97,9 @@ def pin_prompts(choice: str, role: PresetRole) -> str:
     pinned = hashlib.sha256(texts.encode()).hexdigest()[:_DIGITS]
     if digest not in ("", pinned):
         raise ValueError(
-            f"{choice} are other texts than those of this version, {_PAPER}@{pinned}; use the "
-            "version of the package that they were made with, or omit the digest"
+            f"prompts {choice} differ from those of this version of the package, "
+            f"{_PAPER}@{pinned}; install the version with which they were made, or omit the "
+            "digest"
         )
     return f"{_PAPER}@{pinned}"
 

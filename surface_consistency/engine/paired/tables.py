@@ -102,7 +102,7 @@ def contrast_tables(report: Report) -> dict[str, Table]:
         if report.frame[columns[-1]].explode().nunique() <= _MOST_GROUPS:
             tables[f"contrasts_{name}"] = _contrasts(
                 report,
-                f"Groups against each other, {name.replace('_', ' ')}",
+                f"Comparison of groups, {name.replace('_', ' ')}",
                 between=columns[-1],
                 within=report.design.keys(*columns[:-1]),
                 rates=["flip_rate"],

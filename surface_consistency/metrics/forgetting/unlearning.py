@@ -106,7 +106,7 @@ def unlearning_by(
     """
     if not 0.0 < margin < 1.0:
         raise ValueError(
-            f"margin must be above 0 and below 1, such as 0.05 for 5 points; got {margin!r}"
+            f"margin must be in (0, 1), such as 0.05 for 5 percentage points; got {margin!r}"
         )
     keys = grouping_columns(by, ("p_value", "margin", *_TESTS, *_DECIDES))
     table = paired_by(

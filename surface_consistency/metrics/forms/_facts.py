@@ -35,7 +35,8 @@ def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> Fa
     if differs.any():
         label = frame.iloc[int(np.argmax(differs))][facts].tolist()
         raise ValueError(
-            f"fact {label} belongs to more than one cluster of column {shown(cluster)}"
+            f"fact {label} belongs to more than one cluster of column {shown(cluster)}; give "
+            "each fact one cluster"
         )
     return FactCodes(numbers, clusters)
 

@@ -61,9 +61,11 @@ class JudgeError:
         for name in ("true_positives", "false_negatives", "false_positives", "true_negatives"):
             check_count(getattr(self, name), name)
         if self.true_positives + self.false_negatives == 0:
-            raise ValueError("no labelled answer is correct: the sensitivity is unknown")
+            raise ValueError("no labelled answer is correct, so sensitivity is unknown; label more")
         if self.false_positives + self.true_negatives == 0:
-            raise ValueError("no labelled answer is incorrect: the specificity is unknown")
+            raise ValueError(
+                "no labelled answer is incorrect, so specificity is unknown; label more"
+            )
 
     @property
     def sensitivity(self) -> float:
@@ -143,7 +145,7 @@ def judge_agreement(
     human_values, judge_values = np.asarray(human, dtype=object), np.asarray(judge, dtype=object)
     table = paired_table(human_values, judge_values, missing=missing)
     if table.n == 0:
-        raise ValueError("no answer has both a human label and a label of the LLM judge")
+        raise ValueError("no answer has both a human label and one of the LLM judge; label more")
     n_right, n_wrong = table.both + table.first_only, table.second_only + table.neither
     kinds = ((n_right, "sensitivity", "correct"), (n_wrong, "specificity", "incorrect"))
     for n, name, kind in kinds:

@@ -504,5 +504,5 @@ def pair_counts(counts: npt.ArrayLike) -> _inputs.Floats:
     cells = count_matrix(counts, "counts", is_whole=True)
     cells = np.asarray(cells[cells.sum(axis=1) > 0])
     if len(cells) == 0:
-        raise ValueError("counts contain no pair")
+        raise ValueError("counts contain no pair; pass at least one")
     return cells

@@ -77,7 +77,7 @@ def extraction_accuracy(
         raise ValueError(f"generated[{index}] is missing: pass missing='drop' to exclude it")
     n = len(expected) - n_missing
     if n == 0:
-        raise ValueError("there is no continuation to compare")
+        raise ValueError("there is no continuation to compare; pass at least one")
     n_extracted = sum(
         _same(text, wanted, index)
         for index, (text, wanted) in enumerate(zip(generated, expected, strict=True))

@@ -95,7 +95,7 @@ def popularity_shift(
     complete, n_missing = _inputs.complete_rows(columns, missing=missing)
     first, second = complete.values()
     if first.size == 0:
-        raise ValueError("no instance has both scores")
+        raise ValueError("no instance has both scores; score the instances in both wordings")
     _inputs.warn_unscored(
         n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2
     )

@@ -109,7 +109,7 @@ class OpenAICompatibleRunner(Runner):
         if not model:
             raise ValueError("model is empty; give the model id on the server")
         if max_refusals < 1:
-            raise ValueError(f"max_refusals is at least 1, got {max_refusals}")
+            raise ValueError(f"max_refusals must be at least 1, got {max_refusals}")
         self.max_refusals = max_refusals
         """Number of equal errors that end a run without answers; see `run_prompts`."""
         self._model = model
@@ -233,8 +233,8 @@ class OpenAICompatibleRunner(Runner):
         if any(not "!" <= character <= "~" for character in key):
             # A header cannot contain it, and it would be quoted in an error.
             raise RunnerError(
-                f"the environment variable {variable} contains spaces or characters that keys do "
-                "not have; set it again"
+                f"the environment variable {variable} contains spaces or characters that are not "
+                "allowed in keys; set it again"
             )
         hint = f"put a key into the environment variable {variable}, which is unset"
         if key:
@@ -270,9 +270,9 @@ class OpenAICompatibleRunner(Runner):
             self.served_model = before = self.served_model or model
         if model != before:
             raise RunnerError(
-                f"{self._client.url} now responds as {shown(model[:_SHOWN])} and before as "
-                f"{shown(before)}; a run has one model: start a new run, and set the model by "
-                "served_model"
+                f"{self._client.url} now returns the model name {shown(model[:_SHOWN])}, and "
+                f"before {shown(before)}, but a run has one model; start a new run, and set the "
+                "model by served_model"
             )
 
 
@@ -340,7 +340,7 @@ def _address(base_url: str | None) -> str:
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
-            "base_url is the http(s) base address of the API, such as "
+            "base_url must be the http(s) base address of the API, such as "
             "'http://localhost:8000/v1' (`runner_option` base_url=ADDRESS, or OPENAI_BASE_URL); "
             f"got {shown(address)}"
         )

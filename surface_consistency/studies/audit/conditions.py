@@ -170,7 +170,7 @@ def find_conditions(
     root = Path(databases)
     if not root.exists():
         near = did_you_mean(str(root), [SAMPLE])
-        raise SourceNotFoundError(f"no database file or folder {root}{near}; check the path")
+        raise SourceNotFoundError(f"database file or folder {root} not found{near}; check the path")
     files_of = _paired(root)
     chosen = files_of
     for role, names in (("domain", domains), ("topology", topologies), ("style", styles)):
@@ -211,8 +211,9 @@ def _paired(root: Path) -> dict[ConditionLabel, tuple[Path, Path]]:
             files_of[label] = (file, prompts)
     if not files_of:
         raise SourceNotFoundError(
-            f"no database with prompts in {root}; the prompts of TOPOLOGY.json (or .parquet) are "
-            "in prompts/TOPOLOGY/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl next to it"
+            f"{root} contains no database with prompts; the prompts of TOPOLOGY.json (or "
+            ".parquet) are in prompts/TOPOLOGY/prompts_STYLE.jsonl or "
+            "prompts/prompts_STYLE.jsonl next to it"
         )
     return dict(sorted(files_of.items(), key=lambda item: _place(item[0])))
 

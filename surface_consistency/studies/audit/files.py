@@ -255,7 +255,7 @@ def _to_prompt(row: AuditPromptRow, database: Triplets | None, source: str) -> A
 def _load(file: Path) -> dict[str, Any]:
     """Read a JSON object."""
     if not file.is_file():
-        raise SourceNotFoundError(f"no database file {file}; check the path (in {Path.cwd()})")
+        raise SourceNotFoundError(f"database file {file} not found (in {Path.cwd()})")
     # A store of millions of triplets is larger than other documents may be.
     data = parse_json(file.read_bytes(), str(file), remedy="a database is one JSON object")
     if not isinstance(data, dict):
@@ -311,7 +311,7 @@ def check_entries(
 def _check_characters(part: str, place: str) -> None:
     """Reject half a surrogate pair, which JSON can encode and UTF-8 cannot."""
     if not part.isascii() and any("\ud800" <= character <= "\udfff" for character in part):
-        raise DataError(f"{place} contains half a character ({_shown(part)}); correct the file")
+        raise DataError(f"{place} contains a lone surrogate ({_shown(part)}); correct the file")
 
 
 def _check_list(items: list[Any], names: set[str], place: str) -> None:

@@ -377,7 +377,7 @@ def _squares(report: Report, tables: Tables) -> Section:
     ]
     return Section(
         anchor="squares",
-        title="The paired square: DEL-ON against DEL-OFF",
+        title="DEL-ON versus DEL-OFF",
         lead=_TEXTS.sentence("squares"),
         blocks=[
             MosaicPlots(
@@ -415,7 +415,7 @@ def _square_given_full(report: Report, run: Run, tables: Tables) -> MosaicPlot |
     row = next(row for row in paired.first_panel(report, tables) if row["model"] == run.label)
     names = ("survival", "leakage", "retrieval_mediated", "interference")
     return MosaicPlot(
-        title=f"{run.label}: the {len(known):,} answered under FULL",
+        title=f"{run.label}: the {len(known):,} correct under FULL",
         model=report.index[run.label],
         **asdict(table),
         facts=paired.inferred(

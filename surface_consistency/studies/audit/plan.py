@@ -255,8 +255,8 @@ def _warn_equal(contents: Mapping[str, str]) -> None:
     for same in names.values():
         if len(same) > 1:
             warnings.warn(
-                f"databases {', '.join(same)} contain the same entries in the same order, so their "
-                "numbers are one measurement; check that no file was copied over another",
+                f"databases {', '.join(same)} contain the same entries in the same order, so "
+                "their results are not independent; check that no file was copied over another",
                 DataWarning,
                 stacklevel=4,
             )

@@ -363,7 +363,7 @@ def _read(path: str | os.PathLike[str], columns: Sequence[str]) -> pd.DataFrame:
     """Read a table that must have some columns."""
     file = Path(path)
     if not file.is_file():
-        raise SourceNotFoundError(f"no table {file}; check the path")
+        raise SourceNotFoundError(f"table {file} not found; check the path")
     table = pd.read_csv(file, keep_default_na=False, na_values=[""])
     if missing := [column for column in columns if column not in table]:
         raise DataError(

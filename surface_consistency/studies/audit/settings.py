@@ -33,8 +33,8 @@ class AuditSource(Settings):
     """Databases and prompts of an audit."""
 
     databases: str = "sample"
-    """Folder of databases with their prompts, file of one, or "sample": facts about countries, in
-    the topology noise unless other topologies are given."""
+    """Folder of databases with their prompts, file of one database, or "sample" for bundled facts
+    about countries, by default in the topology noise."""
 
     domains: Items[str] | None = None
     """Domains to use; all by default."""
@@ -56,8 +56,8 @@ class AuditSettings(PublishedSettings, OptionSettings):
     """Random seed of the repeated sample and of the facts that are drawn."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Maximum number of prompts per file; these are not about the same base facts in each
-    topology."""
+    """Maximum number of prompts per file, which cover other base facts in each topology; `sample`
+    selects the same facts."""
 
     sample: int | None = Field(default=None, ge=1)
     """Number of base facts per domain, drawn by the seed: the same ones in all topologies and
@@ -67,10 +67,12 @@ class AuditSettings(PublishedSettings, OptionSettings):
     """States of the store in which every fact is queried."""
 
     retriever: Items[str] = ("minilm",)
-    """minilm, bm25, fuzzy, hybrid, or a model of sentence-transformers; several make a sweep."""
+    """minilm, bm25, fuzzy, hybrid, or a model of sentence-transformers; several values make a sweep
+    of runs."""
 
     threshold: Items[float | None] = (0.6,)
-    """Minimum score of an accepted entry, or none, as published; several make a sweep."""
+    """Minimum score of an accepted entry, or none, as published; several values make a sweep of
+    runs."""
 
     k: Rare[int] = Field(default=5, ge=1)
     """Number of candidates in a trace."""
@@ -120,7 +122,7 @@ class AuditSettings(PublishedSettings, OptionSettings):
 
     repeat: int = Field(default=200, ge=0)
     """Number of prompts sent a second time in other batches with retrieval on, and the same number
-    with it off, for the test-retest flip rate (noise floor); 0 to omit."""
+    with it off, for the test-retest flip rate (noise floor); 0 to omit it."""
 
     @model_validator(mode="after")
     def _can_be_run(self) -> Self:
@@ -166,16 +168,17 @@ class AuditScoring(JudgeScoring):
     judge and human labels are compared with it."""
 
     support: Rare[Literal["audit", "published"]] = "audit"
-    """Rule by which a retrieved entry states the deleted fact, so that a correct answer is not an
-    artifact: the names that the aliases of all facts join (audit), or the rule of the deletion,
-    which no remaining entry satisfies, so that A is p(DEL-ON) (published)."""
+    """Rule that decides whether a retrieved entry still states the deleted fact; a correct answer
+    from such an entry is not an artifact. The rule audit compares names by the aliases of all
+    facts. The rule published is that of the deletion, which no remaining entry satisfies, so that A
+    equals p(DEL-ON)."""
 
 
 class AuditToyModel(ToyModelSettings):
     """A small model that looks facts up, trained on the prompts of the audit."""
 
     leaked: int = Field(default=0, ge=0)
-    """Number of facts that it is also taught in plain text."""
+    """Number of facts that the model is also taught in plain text."""
 
     steps: Rare[int] = Field(default=900, ge=1)
     """Number of training steps."""

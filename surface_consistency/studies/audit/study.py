@@ -132,7 +132,7 @@ def _trace(folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOut
 
 
 class AuditStudy(Study):
-    """The study of which answers survive the deletion of a fact, and from which source.
+    """Delete facts from a store, and measure which answers survive and from which source.
 
     Methods are those of `Study`.
 

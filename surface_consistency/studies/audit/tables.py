@@ -209,7 +209,7 @@ def closure_note(run: Run) -> str:
         return ""
     return (
         f"deletion incomplete: after {n_incomplete:,} of {len(facts):,} deletions, an entry still "
-        "states the fact under a name that the aliases of all facts join with its names"
+        "states the fact under a name that the aliases of all facts connect with its names"
     )
 
 

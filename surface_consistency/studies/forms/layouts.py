@@ -135,8 +135,9 @@ def find_preset(name: str) -> Layout:
     known = presets()
     if name not in known:
         raise DataError(
-            f"no preset {name!r}{did_you_mean(name, known)}; the presets are {', '.join(known)}. "
-            "Rows with the columns item, form, question and references do not need a preset"
+            f"preset {name!r} not found{did_you_mean(name, known)}; the presets are "
+            f"{', '.join(known)}. Rows with the columns item, form, question and references do "
+            "not need a preset"
         )
     return known[name]
 

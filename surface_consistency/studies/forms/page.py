@@ -417,7 +417,7 @@ def _answers(report: Report, tables: Tables) -> page.Section | None:
         report,
         tables,
         answer=_answer,
-        title="Items, by how evenly their forms split",
+        title="Items by disagreement between their forms",
         lead=TEXTS.sentence("answers", reference=_reference(report)),
         order=lambda one: (one.model, _evenness(one), one.question),
     )

@@ -39,7 +39,7 @@ class FormsSettings(OptionSettings):
     """How items are queried in their forms."""
 
     reference: str | None = None
-    """Reference form; that of the preset, or the first, by default."""
+    """Form with which the others are compared; by default that of the preset, or the first form."""
 
     forms: Items[str] = ()
     """Use only these forms and the reference."""
@@ -48,8 +48,8 @@ class FormsSettings(OptionSettings):
     """Number of solved items before each question, in the reference form, equal for all forms."""
 
     frame: Rare[str | None] = None
-    """Prompt template, with {question} in it; that of the preset, or "Q: {question}
-    A:", by default."""
+    """Prompt template that contains {question}; by default that of the preset, or "Q: {question}
+    A:"."""
 
     chat: bool = False
     """Use the chat template of the model rather than plain text."""

@@ -91,7 +91,7 @@ def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
 
 
 class FormsStudy(Study):
-    """Study of items in several forms."""
+    """Compare answers to several forms of the same items."""
 
     name = "forms"
     design = Design(
@@ -180,8 +180,8 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
     for name in (*settings.forms, *filter(None, (settings.reference,))):
         if name not in known:
             raise DataError(
-                f"no form {shown(name)} in {data.source.id}{did_you_mean(name, known)}; the forms "
-                f"are {first_names(known)}"
+                f"form {shown(name)} not found in {data.source.id}{did_you_mean(name, known)}; "
+                f"the forms are {first_names(known)}"
             )
     if settings.reference or not marked.any():
         reference = reference if reference in known else known[0]
@@ -376,8 +376,8 @@ def _demonstrations(
         chosen = list(islice(allowed, settings.shots))
         if len(chosen) < settings.shots:
             raise DataError(
-                f"`shots` {settings.shots}: only {len(chosen)} items have another relation, "
-                f"cluster and answer than item {shown(row['item'])}; use fewer shots"
+                f"`shots` {settings.shots}: only {len(chosen)} items differ in relation, cluster "
+                f"and answer from item {shown(row['item'])}; use fewer shots"
             )
         drawn[row["item"]] = [(other["question"], other["references"][0]) for other in chosen]
     return drawn

@@ -153,17 +153,17 @@ class MemorizationSettings(Settings):
     """Memorization scores and prediction from them."""
 
     k: float = 0.2
-    """Proportion of the tokens, the least likely ones, that Min-K % and Min-K++ use."""
+    """Proportion of least likely tokens that Min-K % and Min-K++ use."""
 
     svm: bool = True
-    """Prediction by a support-vector machine of degree 3, in addition to logistic regression."""
+    """Predict with a support-vector machine of degree 3 in addition to logistic regression."""
 
     fold_seed: int = 0
     """Seed of the folds of the prediction."""
 
 
 class MemorizationAnalysis(Analysis):
-    """Memorization of a benchmark's instances, and whether it predicts correctness."""
+    """Measure the memorization of a benchmark's instances, and whether it predicts correctness."""
 
     name = "memorization"
     title = "Memorization"

@@ -71,14 +71,14 @@ class PopularitySettings(Settings):
 
     counts: Items[Path] = Field(min_length=1)
     """Folder of `count ngrams`, or its ngrams.parquet: counts of the n-grams of the run's
-    texts.jsonl. With several runs one for all, or one per run, in their order."""
+    texts.jsonl. For several runs, pass one for all, or one per run in the same order."""
 
     bins: int = Field(default=10, ge=2)
     """Number of bins of counts: 10 for deciles."""
 
 
 class PopularityAnalysis(Analysis):
-    """Accuracy, flips and shifts by the popularity of an instance's n-grams in a corpus."""
+    """Compute accuracy, flips and shifts by the popularity of an instance's n-grams in a corpus."""
 
     name = "popularity"
     title = "Lexical popularity"

@@ -68,7 +68,7 @@ class LexicalSettings(PublishedSettings):
     """Runner of `senses=judge`; openai reads OPENAI_BASE_URL."""
 
     sense_option: Rare[Mapping[str, str]] = Field(default_factory=dict)
-    """Keyword argument of that runner, its value JSON or text."""
+    """Keyword argument of that runner; its value is JSON or text."""
 
     sense_read: Rare[Literal["generate", "multiple-choice"]] = "generate"
     """Reading of `senses=judge`: the generated number of a definition, or the most probable number.
@@ -84,7 +84,7 @@ class LexicalSettings(PublishedSettings):
     """Also replace the last word of LAMBADA, which is to be predicted."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Maximum number of instances of each task, the first ones."""
+    """Maximum number of instances per task, in the order of the data."""
 
     control: bool = False
     """Also evaluate two wordings that replace the same words: by synonyms of about the same
@@ -96,7 +96,8 @@ class LexicalSettings(PublishedSettings):
     counts of senses, which are coarse."""
 
     within: Rare[float] = Field(default=2.0, ge=1.0)
-    """Factor of the count within which a synonym has about the same frequency for `control`."""
+    """Maximum ratio of the counts of a word and its synonym of about the same frequency, for
+    `control`."""
 
     memorization: bool = False
     """Also compute log-probabilities of whole texts and their second halves, for `analyse
@@ -156,7 +157,7 @@ class LexicalScoring(JudgeScoring):
     """Runner of that model; openai reads OPENAI_BASE_URL."""
 
     meaning_option: Rare[Mapping[str, str]] = Field(default_factory=dict)
-    """Keyword argument of that runner, its value JSON or text."""
+    """Keyword argument of that runner; its value is JSON or text."""
 
     meaning_pairs: Rare[int] = Field(default=50, ge=1)
     """Number of pairs of each task that are sent to the LLM judge of meaning."""

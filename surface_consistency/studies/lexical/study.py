@@ -127,7 +127,7 @@ def _export(scored: Scored) -> None:
 
 
 class LexicalStudy(Study):
-    """Is a model still correct on a benchmark if words are replaced by synonyms?"""
+    """Compare accuracy on a benchmark before and after words are replaced by synonyms."""
 
     name = "lexical"
     design = Design(

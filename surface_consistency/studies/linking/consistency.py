@@ -114,8 +114,8 @@ def _joined(run: Run, probes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     model = run.manifest.model
     if model not in probes:
         raise DataError(
-            f"no linking run of {shown(model)}; pass one by `linking`. Models with a linking run: "
-            f"{', '.join(sorted(probes))}"
+            f"linking run of {shown(model)} not found; pass one by `linking`. Models with a "
+            f"linking run: {', '.join(sorted(probes))}"
         )
     scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
     joined = scored.merge(probes[model].drop_duplicates(_NAMES), on=_NAMES, how="inner")

@@ -320,7 +320,7 @@ def word_vectors(path: str | os.PathLike[str]) -> NameEncoder:
     """
     file = Path(path)
     if not file.is_file():
-        raise SourceNotFoundError(f"no file {file}; pass word vectors as text (.vec)")
+        raise SourceNotFoundError(f"file {file} not found; pass a text file of word vectors (.vec)")
 
     def encode(names: Sequence[str]) -> npt.NDArray[np.float32]:
         words = [name.split() for name in names]

@@ -39,8 +39,8 @@ class LinkingSettings(PublishedSettings):
     """Use the chat template of the model rather than plain text."""
 
     calibrate: bool = True
-    """Calibration: each wording is also sent with N/A for both names, to remove a bias towards yes
-    or no from the log-odds."""
+    """Calibrate the log-odds against a bias towards yes or no, by prompts with N/A for both
+    names."""
 
     max_new_tokens: int = Field(default=5, ge=1)
     """Maximum number of new tokens with `read=generate`."""

@@ -161,7 +161,7 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
 
 
 class LinkingStudy(Study):
-    """Study of whether a model links two names of one entity."""
+    """Test whether a model links two names of one entity."""
 
     name = "linking"
     design = Design(

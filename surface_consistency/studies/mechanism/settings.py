@@ -48,8 +48,8 @@ class MechanismSettings(PaperSettings):
     """Proportion of the readout that a minimal set recovers."""
 
     target: Literal["generated", "reference"] = "generated"
-    """Tokens that are read: those of the generated answer, or those of the reference in place of
-    the span."""
+    """Tokens whose readout is measured: those of the generated answer, or those of the reference in
+    place of the span."""
 
     spans: Literal["auto", "alignment", "judge", "whole"] = "auto"
     """Method of finding the fact in the second answer: content words of the first answer, an LLM
@@ -69,7 +69,7 @@ class MechanismSettings(PaperSettings):
     """Runner of `spans=judge`; openai reads OPENAI_BASE_URL."""
 
     judge_option: Mapping[str, str] = Field(default_factory=dict)
-    """Keyword argument of that runner, its value JSON or text."""
+    """Keyword argument of that runner; its value is JSON or text."""
 
     whole_answer: bool = True
     """Also compare whole answers, to check that the result does not depend on the rule of spans;
@@ -94,7 +94,7 @@ class MechanismSettings(PaperSettings):
     """Maximum number of rows of a batch; halved if the device is out of memory."""
 
     chat_option: Mapping[str, str] = Field(default_factory=dict)
-    """Variable of the chat template, its value JSON or text; use the values of the run."""
+    """Variable of the chat template; its value is JSON or text; use the values of the run."""
 
     trust_remote_code: bool = False
     """Allow code of the model's repository to run."""

@@ -349,7 +349,8 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
     """
     if not path.is_file():
         raise SourceNotFoundError(
-            f"no file {path}; write a sheet with `span_sheet`, mark the spans, and pass the file"
+            f"file {path} not found; write a sheet with `span_sheet`, mark the spans, and pass "
+            "the sheet"
         )
     texts = {request.answer_id: request.long for request in requests}
     spans: dict[str, Span] = {}

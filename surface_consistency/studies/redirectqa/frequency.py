@@ -62,7 +62,7 @@ class FrequencySettings(Settings):
     instances.parquet."""
 
     measure: str = "longest"
-    """Value of the column `measure` whose counts are used."""
+    """Kind of counts to use: a value of the column "measure", such as longest."""
 
     bins: int = Field(default=20, ge=1)
     """Number of bins in the curves, each with about the same number of names."""
@@ -72,7 +72,7 @@ class FrequencySettings(Settings):
 
 
 class FrequencyAnalysis(Analysis):
-    """Accuracy by the corpus frequencies of the entity and of the name in the question."""
+    """Compute accuracy by the corpus frequencies of the entity and of the name in the question."""
 
     name = "frequency"
     title = "Frequency and accuracy"
@@ -216,9 +216,9 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     known = names["surface_id"].isin(counts["surface_id"])
     if not known.any():
         raise DataError(
-            f"the counts lack all {names['surface_id'].nunique()} names of {run.label}, "
-            f"such as {shown(names['surface_id'].iloc[0])}; count the names of the same questions "
-            "(`count names --data`)"
+            f"the counts contain none of the {names['surface_id'].nunique()} names of "
+            f"{run.label}, such as {shown(names['surface_id'].iloc[0])}; count the names of the "
+            "same questions (`count names --data`)"
         )
     _check_version(run, names, counts)
     shared_columns = [column for column in shared if column != "template"]

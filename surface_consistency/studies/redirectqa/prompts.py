@@ -82,8 +82,8 @@ def resolve_frame(frame: str) -> str:
     _, hole, after = text.partition(_HOLE)
     if not hole or not after.strip() or _HOLE in after or text != text.rstrip():
         raise ValueError(
-            f"a frame is one of {', '.join(FRAMES)}, or a text that contains {_HOLE} once and "
-            f"further text after it that does not end in a space; got {frame!r}"
+            f"a frame must be one of {', '.join(FRAMES)}, or a text with {_HOLE} once, followed "
+            f"by text that does not end in a space; got {frame!r}"
         )
     return text
 

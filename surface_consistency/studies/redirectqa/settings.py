@@ -43,8 +43,8 @@ class RedirectQASettings(PublishedSettings, OptionSettings):
     GPT-4o-mini (api), or that of the Japanese paper."""
 
     template: Literal["original", "paraphrase", "both"] = "original"
-    """Question template; "original" is that of the paper's figure 2, "paraphrase" selects all
-    paraphrases in the data."""
+    """Question template: "original" is that of the paper's figure 2, "paraphrase" selects all
+    paraphrases in the data, "both" selects all templates."""
 
     shots: int | None = Field(default=None, ge=0)
     """Number of demonstrations before each question; by default one of each other relation, at most
@@ -80,8 +80,8 @@ class RedirectQASettings(PublishedSettings, OptionSettings):
     """Stop an answer at the newline; if not, whole outputs can be scored."""
 
     repeat: int = Field(default=1_000, ge=0)
-    """Number of questions sent a second time in other batches, for the noise floor; 0 disables
-    it."""
+    """Number of questions sent a second time in other batches, for the test-retest flip rate (noise
+    floor); 0 to omit it."""
 
     @model_validator(mode="after")
     def _draws_or_reads(self) -> "RedirectQASettings":

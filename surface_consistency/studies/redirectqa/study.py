@@ -127,7 +127,7 @@ _PAGE: Final = PageSpec(
 
 
 class RedirectQAStudy(Study):
-    """Canonical names against Wikipedia redirects."""
+    """Compare answers about canonical names with answers about Wikipedia redirects."""
 
     name = "redirectqa"
     design = Design(

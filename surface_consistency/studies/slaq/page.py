@@ -478,7 +478,7 @@ SLAQ_PAGE: Final = paired.PageSpec(
         _squares,
         _momentum,
         _topic,
-        paired.tables_section("recall", "In free form", ["recall"]),
+        paired.tables_section("recall", "Free-form answers", ["recall"]),
         _judge,
         paired.highlights_section,
         paired.flips_section,

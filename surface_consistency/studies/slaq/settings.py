@@ -64,8 +64,8 @@ class SlaqSettings(settings.PublishedSettings, settings.OptionSettings):
     """Maximum number of new tokens of a free answer."""
 
     repeat: int = Field(default=200, ge=0)
-    """Number of prompts of each form sent a second time in other batches, for the noise floor; 0
-    disables it."""
+    """Number of prompts of each form sent a second time in other batches, for the test-retest flip
+    rate (noise floor); 0 to omit it."""
 
     prompts: Annotated[str, AfterValidator(partial(pin_prompts, role="instructions"))] = OWN_WORDS
     """Instructions and prompts of an LLM judge: own, or paper (tables 4, and 2 and 3 of the paper);

@@ -49,7 +49,7 @@ def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
 
 
 class SlaqStudy(Study):
-    """Short questions against long queries."""
+    """Compare answers to short questions with answers to long queries."""
 
     name = "slaq"
     design = Design(

@@ -25,7 +25,7 @@ _EDITS: Final = ({"requested_rewrite"}, {"target_new"}, {"alt", "src"}, {"edit"}
 
 
 class UnlearningStudy(FormsStudy):
-    """The study of unlearned or edited facts in a plain question and in other forms."""
+    """Test unlearned or edited facts with a plain question and with other forms."""
 
     name = "unlearning"
     design = Design(
@@ -75,17 +75,17 @@ class UnlearningStudy(FormsStudy):
                 )
             if len(records) not in questions.TOFU_SIZES:
                 warnings.warn(
-                    f"{source.source} has {len(records)} questions, unlike any set of TOFU: each "
-                    "is a separate subject; to set subjects, pass a table with item, form, "
-                    "question, references and subject_id",
+                    f"{source.source} has {len(records)} questions, and no set of TOFU has this "
+                    "number, so each question is treated as a separate subject; to set "
+                    "subjects, pass a table with item, form, question, references and subject_id",
                     SurfaceConsistencyWarning,
                     stacklevel=2,
                 )
             rows = questions.tofu_rows(records, given, source.set)
         else:
             raise DataError(
-                f"{source.source} has the columns {first_names(opened.columns)}; rows are TOFU's "
-                "(question, paraphrased_question), edits (CounterFact, zsRE, KnowEdit, "
+                f"{source.source} has the columns {first_names(opened.columns)}; pass rows of "
+                "TOFU (question, paraphrased_question), edits (CounterFact, zsRE, KnowEdit, "
                 "RippleEdits), or a table with item, form, question and references"
             )
         rows = rows if "long" in set(rows["form"]) else questions.with_long(rows)

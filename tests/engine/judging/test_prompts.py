@@ -133,7 +133,9 @@ def test_pinned_presets_contain_the_digest_of_their_texts():
     assert pin_prompts(pinned, "judge") == pinned
     assert pin_prompts("own", "judge") == "own"
     assert pinned != pin_prompts("paper", "writer")
-    with pytest.raises(ValueError, match="other texts than those of this version, paper@"):
+    with pytest.raises(
+        ValueError, match="differ from those of this version of the package, paper@"
+    ):
         pin_prompts("paper@0123456789ab", "judge")
     with pytest.raises(ValueError, match="prompts must be own or paper; got 'papers'"):
         pin_prompts("papers", "judge")

@@ -123,8 +123,8 @@ def test_rates_that_judge_errors_cannot_produce_are_marked_as_cut():
 
 test_invalid_judge_counts_and_error_correlations_are_rejected = refusals(
     lambda counts, call=judge: call(*counts),
-    ((0, 0, 1, 1), "sensitivity is unknown"),
-    ((1, 1, 0, 0), "specificity is unknown"),
+    ((0, 0, 1, 1), "so sensitivity is unknown"),
+    ((1, 1, 0, 0), "so specificity is unknown"),
     ((-1, 1, 1, 1), "true_positives"),
     (
         (judge(99, 1, 1, 99), judge(7, 3, 3, 7)),

@@ -51,7 +51,7 @@ def test_judge_agreement_drops_missing_labels_with_a_count_or_rejects_them():
         judge_agreement([1, 0], [1, None])
     with (
         pytest.warns(UnscoredWarning, match="2 of 2"),
-        pytest.raises(ValueError, match="both a human label and a label"),
+        pytest.raises(ValueError, match="both a human label and one"),
     ):
         judge_agreement([1, None], [None, 0], missing="drop")
 

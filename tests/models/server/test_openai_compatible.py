@@ -172,8 +172,8 @@ def two_models(n, body):
             r"has moved \(HTTP 308.*give the new address",
         ),
         ((404, {}, b"model not found"), {}, "not served at .*that it serves this model"),
-        (two_models, {"concurrency": 1}, "now responds as 'm-1' and before as 'm-0'"),
-        (MODEL, {"served_model": "m-0301"}, "now responds as 'm-0613' and before as 'm-0301'"),
+        (two_models, {"concurrency": 1}, "now returns the model name 'm-1', and before 'm-0'"),
+        (MODEL, {"served_model": "m-0301"}, "name 'm-0613', and before 'm-0301'"),
         ("close", {"concurrency": 1, "max_retries": 0}, "3 consecutive requests"),
     ],
     ids=["wait", "redirection", "unknown model", "another model", "pinned model", "dead server"],
@@ -326,7 +326,7 @@ def test_a_server_that_rejects_every_prompt_ends_the_run(serve, tmp_path, manife
     server = serve((400, {}, said), latency=0.01)
     made = runner(server, concurrency=2, max_refusals=6)
 
-    words = r"for 6 in a row: .*max_tokens 15.*larger max_refusals"
+    words = r"first 6 prompts and returned the same error.*max_tokens 15.*larger max_refusals"
     with pytest.raises(RunnerError, match=words) as raised:
         logged(made, prompts(300), tmp_path, manifest)
 
@@ -590,7 +590,7 @@ def test_an_error_cancels_the_waits_of_other_workers(serve):
     ("options", "message"),
     [
         *(
-            ({"base_url": url}, "base_url is the http")
+            ({"base_url": url}, "base_url must be the http")
             for url in ("", "localhost:8000", "ftp://host/v1", "http:///v1")
         ),
         *(
@@ -599,7 +599,7 @@ def test_an_error_cancels_the_waits_of_other_workers(serve):
             for end in (("?key=sk-1", "#sk-1") if start == "http://" else ("",))
         ),
         ({"concurrency": 0}, "concurrency must be at least 1"),
-        ({"max_refusals": 0}, "max_refusals is at least 1"),
+        ({"max_refusals": 0}, "max_refusals must be at least 1"),
         ({"model": ""}, "model is empty"),
     ],
 )
@@ -640,10 +640,10 @@ def test_waits_grow_to_their_limit():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base_url": 5}, "base_url is the http"),
-        ({"base_url": True}, "base_url is the http"),
-        ({"base_url": ["x"]}, "base_url is the http"),
-        ({"base_url": "http://[::1"}, "base_url is the http"),
+        ({"base_url": 5}, "base_url must be the http"),
+        ({"base_url": True}, "base_url must be the http"),
+        ({"base_url": ["x"]}, "base_url must be the http"),
+        ({"base_url": "http://[::1"}, "base_url must be the http"),
         ({"api_key_env": 5}, "api_key_env must be the name of an environment variable, got 5"),
         ({"api_key_env": ["a"]}, "api_key_env must be the name"),
         ({"api_key_env": None}, "api_key_env must be the name"),

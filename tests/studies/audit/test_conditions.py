@@ -90,12 +90,12 @@ def copy_all(databases):
         (None, {"max_missing": 2}, ValueError, "max_missing is a proportion"),
         (rename, {}, DataError, r"prompts_direct_questions\.jsonl: .*another database"),
         (copy_all, {}, DataError, "both the database lands/base"),
-        (shutil.rmtree, {}, SourceNotFoundError, "no database file or folder"),
+        (shutil.rmtree, {}, SourceNotFoundError, "database file or folder .* not found"),
         (
             lambda databases: shutil.rmtree(databases / "lands"),
             {},
             SourceNotFoundError,
-            "no database with prompts",
+            "contains no database with prompts",
         ),
     ],
 )

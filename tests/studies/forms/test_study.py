@@ -187,11 +187,11 @@ def test_shots_are_equal_for_all_forms_and_do_not_reveal_answers():
     ("data", "settings", "error", "match"),
     [
         (rows(3), {"samples": 3}, ValueError, "samples=3 at temperature 0 repeat one answer"),
-        (rows(3), {"shots": 5}, DataError, "`shots` 5: only 2 items have .* than item 'i0'"),
+        (rows(3), {"shots": 5}, DataError, "`shots` 5: only 2 items differ in .* from item 'i0'"),
         (
             rows(3),
             {"reference": "polit"},
-            *(DataError, r"no form 'polit' in list \(did you mean 'polite'\?\)"),
+            *(DataError, r"form 'polit' not found in list \(did you mean 'polite'\?\)"),
         ),
         (
             [row | {"answers": [f"{row['form']} {row['item']}"]} for row in rows(12)],

@@ -163,7 +163,7 @@ def test_word_vectors_are_read_from_text(tmp_path, content, names, message):
     file.write_bytes(content)
     if message is None:
         assert word_vectors(file)(names).tolist() == [[0.5, 0.5], [0.0, 1.0], [0.0, 0.0]]
-        with pytest.raises(SourceNotFoundError, match=r"no file .*missing\.vec"):
+        with pytest.raises(SourceNotFoundError, match=r"file .*missing\.vec not found"):
             word_vectors(tmp_path / "missing.vec")
     else:
         with pytest.raises(DataError, match=message):

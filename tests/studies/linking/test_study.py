@@ -319,5 +319,5 @@ def test_runs_of_other_studies_or_models_raise_an_error(linked, data, tmp_path):
     )
     with pytest.raises(ValueError, match="got runs of redirectqa"):
         report_runs([folder.path], tmp_path / "report", analyses=wrong)
-    with pytest.raises(DataError, match=r"no linking run of 'other'; .* a linking run: m"):
+    with pytest.raises(DataError, match=r"linking run of 'other' not found; .* a linking run: m"):
         report_runs([folder.path], tmp_path / "report", analyses=foreign)

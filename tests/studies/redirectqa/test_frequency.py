@@ -161,7 +161,7 @@ def test_surface_ids_contain_normalized_names():
             lambda rows: rows.assign(surface_id="x|" + rows["surface_id"]),
             {},
             DataError,
-            "the counts lack all 900 names of toy_model",
+            "the counts contain none of the 900 names of toy_model",
         ),
     ],
 )
@@ -224,7 +224,7 @@ def test_analyse_reads_the_counts_of_count(tmp_path, capsys):
     assert "Accuracy by the frequency of the entity, titles" in page
     printed = capsys.readouterr().out
     assert "Correlation of accuracy with the log frequency of the entity and of this na" in printed
-    assert f"more of frequency: {run / 'report.html'}#frequency" in printed
+    assert f"complete table: {run / 'report.html'}#frequency" in printed
     assert 'id="frequency"' in page
     assert "counted 0 times" not in printed
     assert main([*analyse, str(counts), "--measure", "bounded"]) == 0

@@ -157,10 +157,13 @@ OF_ONE_SUBJECT = ALL[ALL["subject_id"] == "Q0"]
             "prompt_format must be one of completion, chat, got 'x'",
         ),
         *(
-            (lambda frame=frame: resolve_frame(frame), r"a frame is one of en, ar, cs, .*, zh, or")
+            (
+                lambda frame=frame: resolve_frame(frame),
+                r"a frame must be one of en, ar, cs, .*, zh, or",
+            )
             for frame in ("xx", "{question}", "Q: {question} A: ", "{question} {question}.")
         ),
-        (lambda: RedirectQASettings(frame="xx"), "a frame is one of"),
+        (lambda: RedirectQASettings(frame="xx"), "a frame must be one of"),
     ],
 )
 def test_invalid_shots_scopes_and_frames_are_rejected(call, message):

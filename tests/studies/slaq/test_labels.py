@@ -106,7 +106,7 @@ def test_labels_of_other_answers_than_those_of_the_run_are_rejected(
     if is_it:
         assert judged(HumanJudge(path), task("short", answer))[0].correct
     else:
-        with pytest.raises(DataError, match="1 of 1 labels are of other answers than those"):
+        with pytest.raises(DataError, match="1 of 1 labels belong to answers that differ"):
             judged(HumanJudge(path), task("short", answer))
 
 

@@ -57,7 +57,7 @@ def test_the_source_is_a_file_or_the_sample(tmp_path):
 
 
 def test_missing_label_file_leaves_the_run_unchanged(folder, score):
-    with pytest.raises(SourceNotFoundError, match=r"no file no\.csv"):
+    with pytest.raises(SourceNotFoundError, match=r"file no\.csv not found"):
         score(folder, labels=Path("no.csv"))
     assert not folder.verdicts.exists()
 
@@ -96,7 +96,7 @@ def test_rebuilt_queries_and_a_limit_above_the_data_are_reported(caplog):
     SlaqStudy().plan(load_slaq("sample"), SlaqSettings(limit=2))
 
     told = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
-    assert told == ["`limit` 40: all 24 topics are used, there are no more"]
+    assert told == ["`limit` 40: all 24 topics are used; the data contain no more"]
 
 
 def test_predictions_from_elsewhere_are_scored(tmp_path):

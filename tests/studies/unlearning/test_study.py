@@ -67,7 +67,9 @@ def test_edits_are_queried_with_both_objects(data_files, tmp_path):
 
 
 def test_unknown_form_is_rejected(forget01):
-    with pytest.raises(DataError, match=r"no form 'reverse' in .*; the forms are plain, reworded"):
+    with pytest.raises(
+        DataError, match=r"form 'reverse' not found in .*; the forms are plain, reworded"
+    ):
         STUDY.plan(load(forget01), UnlearningSettings(forms=("plain", "reverse")))
 
 
@@ -76,7 +78,7 @@ def test_unknown_form_is_rejected(forget01):
     [
         (None, "pass the short answers of its questions by `short_answers`"),
         ('[{"edit": {}, "Forgetfulness": []}]', r"rows\.json contains no facts"),
-        ('[{"text": "a"}]', r"has the columns text; rows are TOFU's .* RippleEdits"),
+        ('[{"text": "a"}]', r"has the columns text; pass rows of TOFU .* RippleEdits"),
     ],
 )
 def test_invalid_sources_are_rejected(forget01, tmp_path, content, match):
@@ -95,7 +97,7 @@ def test_unusual_number_of_tofu_questions_emits_a_warning(tmp_path):
     lines = [f"{n}\tAnn {n}" for n in range(30)]
     answers.write_text("\n".join(["index\tanswer", *lines]), "utf-8")
 
-    with pytest.warns(SurfaceConsistencyWarning, match="has 30 questions, unlike any set of TOFU"):
+    with pytest.warns(SurfaceConsistencyWarning, match="has 30 questions, and no set of TOFU"):
         data = load(path, short_answers=answers)
 
     assert data.rows["cluster"].nunique() == 30

@@ -78,7 +78,7 @@ def test_card_states_the_sizes_of_the_databases():
 
 def test_build_rejects_empty_folders_and_prompts_of_another_database(source, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceNotFoundError, match=r"no database with prompts in .*empty"):
+    with pytest.raises(SourceNotFoundError, match=r"empty contains no database with prompts"):
         build_dataset("lmlm-audit", tmp_path / "empty", tmp_path / "out")
     build_audit_databases(tmp_path / "other", domains=["countries"], topologies=["base"])
     (tmp_path / "other" / "countries" / "base.json").replace(source / "sports" / "base.json")

@@ -87,7 +87,7 @@ def test_table_is_read_from_files(tmp_path):
         ({"facts": [HEAD]}, "has no facts; it needs at least one"),
         ({"facts": [HEAD, FACT, FACT]}, "occurs twice; drop one"),
         ({"facts": [("s", "r", "o"), FACT]}, "the header must be subject <tab> relation"),
-        ({"facts": [HEAD, FACT[:2]]}, "2 cells where 3 are due"),
+        ({"facts": [HEAD, FACT[:2]]}, "2 cells under 3 columns"),
         ({"facts": [HEAD, ("Rhine", "Mouth", " ")]}, "object is empty; fill it or drop the line"),
         (
             {"facts": [HEAD, FACT], "aliases": [NAMED, ("a", "verb", "b", "")]},

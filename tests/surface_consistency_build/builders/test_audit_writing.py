@@ -79,7 +79,7 @@ def test_build_is_deterministic_for_custom_tables(tmp_path, rivers):
 def test_build_warns_if_alias_equals_base(tmp_path):
     table = FactTable(name="bare", facts=(Triplet("Rhine", "Mouth", "North Sea"),))
 
-    with pytest.warns(DataWarning, match="equals base"):
+    with pytest.warns(DataWarning, match="is identical to base"):
         made = build_audit_databases(tmp_path, domains=[table], topologies=["base", "alias"])
 
     base, alias = (list(read_database(item.path)) for item in made)

@@ -404,7 +404,7 @@ def test_error_for_a_missing_source_contains_its_url(name, tmp_path):
     ("rows", "error", "message"),
     [
         ([{"subject_surface": ["Cat"]}], RecordError, r"jsonl:1: column 'subject_surface': expect"),
-        ([{"n": 1}, {"n": "one"}], DataError, "a column mixes types"),
+        ([{"n": 1}, {"n": "one"}], DataError, "a column has several types"),
         ([{"n_objects": "many"}], RecordError, r"jsonl:1: column 'n_objects': expected an integer"),
     ],
 )

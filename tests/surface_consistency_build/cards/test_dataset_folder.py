@@ -92,7 +92,7 @@ def test_write_folder_writes_attrition_and_build(subset, tmp_path, manifest):
         (
             lambda rows: {"test": [rows[0] | {"triplet_id": "one"}]},
             DataError,
-            r"'v1\.0\.0': a cell has another type: .*'one'",
+            r"'v1\.0\.0': a cell does not have the type of its column; convert it: .*'one'",
         ),
     ],
 )

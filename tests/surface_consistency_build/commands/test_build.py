@@ -185,7 +185,7 @@ def test_a_truncated_dump_is_planned_and_listed_in_the_card(tmp_path, capsys):
     assert f"`{cut.name}` is cut off or damaged near byte" in card
 
 
-@pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.DataWarning")
+@pytest.mark.filterwarnings("always:.*identical to base:surface_consistency.errors.DataWarning")
 def test_build_audit_accepts_a_custom_table(tmp_path, capsys):
     table = tmp_path / "moons"
     table.mkdir()
@@ -194,7 +194,7 @@ def test_build_audit_accepts_a_custom_table(tmp_path, capsys):
 
     assert main([*words, "--out", str(tmp_path / "out")]) == 2
     output = capsys.readouterr().err
-    assert "topology alias equals base" in output
+    assert "topology alias is identical to base" in output
     assert "error:" in output
     out = tmp_path / "base"
     assert main([*words, "--topologies", "base", "--out", str(out)]) == 0

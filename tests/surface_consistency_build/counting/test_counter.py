@@ -146,7 +146,7 @@ def test_segmented_names_begin_and_end_with_words():
 
     assert counts.n_bounded.tolist() == [1, 1, 1]
     invalid = SurfaceCounter(table_of("a"), boundary="segmented", segmenter=lambda text: ["a", "c"])
-    with pytest.raises(ValueError, match=r"the segmenter gave 'c', which does not follow 'a'"):
+    with pytest.raises(ValueError, match=r"the segmenter returned 'c', which does not follow 'a'"):
         invalid.feed(["a b c"])
 
 

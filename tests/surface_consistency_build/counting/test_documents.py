@@ -190,7 +190,11 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
     ("name", "content", "message"),
     [
         ("a.parquet", b"PAR1 but no more", r"a\.parquet: cannot be read as Parquet"),
-        ("a.jsonl", b'{"body": "x"}\n' * 3, "no line of 3 is an object with the field 'text'"),
+        (
+            "a.jsonl",
+            b'{"body": "x"}\n' * 3,
+            "none of the 3 lines is an object with the field 'text'",
+        ),
         ("a.jsonl.gz", b"", r"a\.jsonl\.gz is cut off or damaged \(the file is empty"),
         *(
             (f"a.jsonl{packed}", LINES * 20, rf"a\.jsonl{packed}: .*correct its suffix")
@@ -211,7 +215,9 @@ def test_invalid_columns_and_samples_are_rejected(tmp_path):
     empty.write_bytes(b"")
     with pytest.raises(DataError, match=r"b\.parquet has no column 'text'; it has body"):
         texts_of(path)
-    with pytest.raises(DataError, match="row 0: field 'key' not found, by which documents"):
+    with pytest.raises(
+        DataError, match="row 0: field 'key' not found; documents are sampled by it"
+    ):
         texts_of([{"text": "a"}], sample=0.5, id="key")
     for sample in (0.0, -0.1, 1.5):
         with pytest.raises(ValueError, match="sample must be above 0 and at most 1"):

@@ -95,7 +95,7 @@ ROW = {"title": "A", "text": "x", "category": "C"}
         ("a.jsonl", ROW | {"category": ""}, None, RecordError, "'category'"),
         ("A.txt", "caf\u00e9", "C", RecordError, r"A\.txt: not UTF-8 at byte 3"),
         ("A.txt", "x", None, RecordError, "category missing"),
-        (".", None, None, SourceNotFoundError, r"holds no \.txt"),
+        (".", None, None, SourceNotFoundError, r"no \.txt, .* file in folder"),
         ("nothing.pdf", None, None, SourceNotFoundError, "no articles at"),
         ("nothing.jsonl", None, None, SourceNotFoundError, "not found; expected a data file"),
     ],

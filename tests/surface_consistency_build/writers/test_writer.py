@@ -207,7 +207,7 @@ def test_a_sheet_with_notes_is_not_overwritten(task, written):
     sheet = written / "review.csv"
     fill(sheet, {"note": "not in the article"})
     filled = sheet.read_text("utf-8")
-    with pytest.raises(DataError, match="contains the notes of a reviewer; move it"):
+    with pytest.raises(DataError, match="contains notes of a reviewer; move it"):
         task.make().write(task.runner(), written, model="fake")
     assert sheet.read_text("utf-8") == filled
     rows = rows_of(sheet)
@@ -215,7 +215,7 @@ def test_a_sheet_with_notes_is_not_overwritten(task, written):
         table = csv.writer(file, delimiter=";")
         table.writerows([list(rows[0]), *(row.values() for row in rows)])
     saved = sheet.read_text("utf-8")
-    with pytest.raises(DataError, match="contains the notes of a reviewer"):
+    with pytest.raises(DataError, match="contains notes of a reviewer"):
         task.make().write(task.runner(), written, model="fake")
     assert sheet.read_text("utf-8") == saved
 
@@ -249,7 +249,7 @@ def test_damaged_or_unrelated_sheets_are_rejected(task, written, tmp_path):
     for name, cell, error, message in (
         (task.mark, "perhaps", RecordError, f"csv:2: column '{task.mark}' must be yes, no"),
         (key, "other", RecordError, f"csv:2: row 'other.*not found; do not change .*{key}"),
-        (key, "gone", DataError, r"1 rows are missing, such as '.*1'; reject a row with a no"),
+        (key, "gone", DataError, r"1 rows are missing, such as '.*1'; restore them, and write no"),
         (task.text, "Where?", RecordError, changed),
     ):
         fill(sheet, {name: cell})

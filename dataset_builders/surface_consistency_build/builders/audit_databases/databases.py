@@ -109,8 +109,8 @@ def _built(table: FactTable, topology: str, seed: int) -> AuditDatabase:
     made = build_topology(table, topology, seed=seed)
     if topology == "alias" and set(made.database) == set(table.facts):
         warnings.warn(
-            f"table {table.name!r} has no aliases, so its topology alias equals base; add an "
-            "aliases.tsv, or omit alias",
+            f"table {table.name!r} has no aliases, so its topology alias is identical to base; "
+            "add an aliases.tsv, or omit the topology alias",
             DataWarning,
             stacklevel=4,
         )

@@ -249,7 +249,7 @@ def _read_tsv(
     if not file.is_file():
         if missing:
             return
-        raise SourceNotFoundError(f"table {file} not found; its columns are {', '.join(columns)}")
+        raise SourceNotFoundError(f"table {file} not found; its columns: {', '.join(columns)}")
     lines = decode_text(read_document(file), str(file)).split("\n")
     if tuple(lines[0].rstrip("\r").split("\t")) != columns:
         raise DataError(
@@ -261,7 +261,8 @@ def _read_tsv(
         cells = tuple(cell.strip() for cell in line.rstrip("\r").split("\t"))
         if len(cells) != len(columns):
             raise DataError(
-                f"{file}:{number}: {len(cells)} cells where {len(columns)} are due: {shown(line)}"
+                f"{file}:{number}: {len(cells)} cells under {len(columns)} columns; correct the "
+                f"line {shown(line)}"
             )
         for column, cell in list(zip(columns, cells, strict=True))[:filled]:
             if not cell:

@@ -81,9 +81,9 @@ class PopQARedirectBuilder(DumpsBuilder):
         settings, questions = self.config.settings, self.popqa.questions
         if n_named := sum(question.triple.subject.id is None for question in questions):
             warnings.warn(
-                f"{n_named:,} of {len(questions):,} facts have no Wikidata item of their subject "
-                "(column s_uri); its name is used as the title of its article, and facts whose "
-                "name is not a title are dropped",
+                f"{n_named:,} of {len(questions):,} facts have no Wikidata item of the subject "
+                "in the column s_uri; the name of the subject is used as the title of its "
+                "article, and facts without an article of this title are dropped",
                 SurfaceConsistencyWarning,
                 stacklevel=2,
             )

@@ -201,8 +201,8 @@ class _DumpReader:
             for name in columns:
                 if (name in _NUMBERS) != pa.types.is_integer(batch[name].type):
                     raise DataError(
-                        f"{path}: column {name} has the type {batch[name].type}, which is not that "
-                        "of MediaWiki; give the dump as dumps.wikimedia.org has it"
+                        f"{path}: column {name} has the type {batch[name].type}, which is not "
+                        "that of MediaWiki; use the unchanged dump from dumps.wikimedia.org"
                     )
             yield batch
 

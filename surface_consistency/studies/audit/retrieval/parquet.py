@@ -67,7 +67,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Triplets:
     source = Path(path)
     files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
     if not files or not source.exists():
-        raise SourceNotFoundError(f"no Parquet file {source}; check the path (in {Path.cwd()})")
+        raise SourceNotFoundError(f"Parquet file {source} not found (in {Path.cwd()})")
     digest = hashlib.sha256("".join(f"{file_digest(one)}\n" for one in files).encode()).hexdigest()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     places = [

@@ -98,7 +98,7 @@ def perturb_all(
         Section 5 and appendix A.2 of the study of lexical popularity.
     """
     if not 0.0 < share <= 1.0:
-        raise ValueError(f"share is a fraction above 0 and at most 1, got {share}")
+        raise ValueError(f"share must be above 0 and at most 1, got {share}")
     rules = _Rules(
         inflect=inflect or tagging.lemminflect_inflector(),
         share=share,

@@ -187,7 +187,7 @@ def test_read_parquet_rejects_other_files(tmp_path, facts):
     whole = write(tmp_path / "t.parquet", facts).read_bytes()
     (tmp_path / "t.parquet").write_bytes(whole[:-20])
 
-    with pytest.raises(SourceNotFoundError, match=r"no Parquet file .*none\.parquet"):
+    with pytest.raises(SourceNotFoundError, match=r"Parquet file .*none\.parquet not found"):
         read_parquet(tmp_path / "none.parquet")
     for name in ("s", "t"):
         with pytest.raises(DataError, match=rf"{name}\.parquet cannot be read as Parquet"):

@@ -159,7 +159,7 @@ def test_draws_differ_from_each_other_and_repeat_for_a_seed(lexicon):
     assert {word for _, word in kept} == {"use", "utilise", "employ"}
     half = words(share=0.5, draws=range(10))
     assert 60 < sum(word == "use" for _, word in half) < 140
-    with pytest.raises(ValueError, match="share is a fraction above 0 and at most 1, got 0"):
+    with pytest.raises(ValueError, match="share must be above 0 and at most 1, got 0"):
         words(share=0.0)
 
 
