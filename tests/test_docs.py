@@ -106,9 +106,11 @@ def test_blocks_of_the_first_page_run_and_print_the_documented_output(page):
         else:
             exec(compile(ast.Module([node], []), f"<{page}>", "exec"), names)
 
-    documented = re.findall(r"^(?:# )?(The .+ clusters\)\.|\[consistency: .+\])$", text, re.M)
-    assert len(documented) == 3
-    assert printed[:3] == documented
+    documented = re.findall(
+        r"^(?:# )?(The .+ clusters\)\.|Standard .+|\[consistency: .+\])$", text, re.M
+    )
+    assert len(documented) == 4
+    assert printed[:4] == documented
 
 
 def test_incorrect_numbers_in_comments_are_detected():

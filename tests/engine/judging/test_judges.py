@@ -138,7 +138,10 @@ def test_labels_of_another_run_are_rejected_and_earlier_scores_are_kept(run, llm
 
     for content, told in (
         (f"{columns}\nnix,f1,1\n", "are not in this run, such as question 'f1'"),
-        (f"{columns},answer\n{ids},1,an answer that was never given\n", "other answers"),
+        (
+            f"{columns},answer\n{ids},1,an answer that was never given\n",
+            "answers that differ from the scored ones",
+        ),
     ):
         labels.write_text(content)
         for judge in ("rule", "llm", "human"):

@@ -168,7 +168,7 @@ HEADER = b"prompt_id,question_id,correct"
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (None, SourceNotFoundError, "no file"),
+        (None, SourceNotFoundError, "file .* not found"),
         (b"prompt_id,correct\n", ColumnNotFoundError, "no column question_id"),
         (b"", ColumnNotFoundError, "this one has none"),
         (HEADER + b"\np,q,1\np,q,0\n", DataError, r":3: question 'q' of prompt 'p' was labelled"),
