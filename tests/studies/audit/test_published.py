@@ -109,5 +109,5 @@ def test_published_tables_reject_files_that_do_not_belong_together(files, tmp_pa
     write(per_state.drop(columns="f1"), cross_state)
     with pytest.raises(DataError, match="has no column f1"):
         published_tables(*broken)
-    with pytest.raises(SourceNotFoundError, match="table .* not found"):
+    with pytest.raises(SourceNotFoundError, match=r"table .* not found"):
         published_tables(tmp_path / "nowhere.csv", broken[1])
