@@ -143,7 +143,7 @@ def import_verdicts(
         VERDICTS, data, model=model, settings={}, runner={"runner": "verdicts"}
     )
     manifest = manifest.model_copy(update={"design": compared.model_dump(mode="json")})
-    with folder.replacing_scores(Scoring(judged_by="verdicts as given")) as part:
+    with folder.replacing_scores(Scoring(judged_by="correctness labels as given")) as part:
         write_frame(part.outcomes, outcomes, record)
         write_text(part.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder

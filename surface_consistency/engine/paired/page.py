@@ -923,7 +923,8 @@ class PageSpec:
         design, labels = report.design, report.labels
         finding, summary = self.finding(report, tables)
         item = design.clusters.get("item", "items").removesuffix("s")
-        item = "item" if item == "item" else f"item ({item})"
+        # Several questions on one person or subject are several pairs.
+        item = "item" if item in ("item", "person", "subject") else f"item ({item})"
         names = dict(zip(("first", "second"), design.conditions, strict=True))
         (definition,) = TEXTS.paragraphs("definition", item=item, **names)
         named = ", ".join(labels) if len(labels) <= 3 else f"{len(labels)} runs"

@@ -35,12 +35,12 @@ MOST_FORMS: Final = 30
 
 _FACT: Final = ["item", "sample"]
 _PARTS: Final = {
-    "item": "which item",
+    "item": "item",
     "form": "form",
     "item_by_form": "item by form",
-    "sampling": "the dice",
+    "sampling": "sampling noise",
 }
-_UNSEPARATED: Final = {"item_by_form": "item by form, or the dice"}
+_UNSEPARATED: Final = {"item_by_form": "item by form, or sampling noise"}
 _NESTED: Final = {"item_by_form": "wording of the item"}
 
 TEXTS: Final = Texts("surface_consistency.studies.forms")
