@@ -375,6 +375,13 @@ def paired(
     )  # fmt: skip
 
 
+_OWN_ROWS: Final = {
+    "gold_retrieved": ("artifact_rate", "A"),
+    "full": ("full_accuracy", "the rates of the complete database"),
+}
+"""Rate that needs a column which may be missing, and its name in the note."""
+
+
 @_quiet()
 def forgetting(
     df: object,
@@ -399,7 +406,8 @@ def forgetting(
         del_on: Column of scores with the fact deleted and retrieval on.
         del_off: Column of scores with the fact deleted and retrieval off.
         gold_retrieved: Column that is 1 if a retained candidate of the retrieval trace is
-            equivalent to the deleted fact in subject, relation and object; None without traces.
+            equivalent to the deleted fact in subject, relation and object; None uses the column
+            `gold_retrieved` if the frame has it with values.
         cluster: Column of dependent rows, such as the fact; None uses the finest column of a
             shared context, such as the article, or else the item.
         by: Columns of groups, such as the topology. The result has one row per group.
@@ -408,7 +416,9 @@ def forgetting(
         test: Test of retrieval on versus retrieval off, as for `paired`.
         confidence: Confidence level, in (0, 1).
         missing: Handling of missing scores: "drop" excludes the row, "raise" raises an error,
-            "wrong" counts the answer as incorrect.
+            "wrong" counts the answer as incorrect. Under "drop", a row without `full` or
+            `gold_retrieved` is excluded only from the rates that need it. Under "wrong", a missing
+            `gold_retrieved` is not an answer, and is excluded as under "drop".
 
     Returns:
         The result; `to_frame()` has leakage (L), retrieval_mediated (R), interference (I),
@@ -427,7 +437,8 @@ def forgetting(
         DEL-ON and DEL-OFF are the states of `del_on` and `del_off`. L is the proportion of rows
         correct under DEL-OFF; R, correct under DEL-ON only; I, correct under DEL-OFF only; A,
         correct under DEL-ON without an equivalent candidate. L + R - I is the accuracy under
-        DEL-ON. The denominator is the number of rows with both scores.
+        DEL-ON. The denominator of L, R and I is the number of rows with both scores; that of A,
+        the number of these rows that also have `gold_retrieved`.
 
     References:
         arXiv 2607.00605, tables 5 and 6 and appendix D.1.
@@ -441,6 +452,8 @@ def forgetting(
         [0.33, 0.33, 0.0]
     """
     frame = to_frame(df, (del_on, del_off), by=by)
+    if gold_retrieved is None and frame.get("gold_retrieved", pd.Series()).notna().any():
+        gold_retrieved = "gold_retrieved"
     given = {"full": full, "del_on": del_on, "del_off": del_off, "gold_retrieved": gold_retrieved}
     scores = {role: find(frame, role, name) for role, name in given.items() if name is not None}
     item = find_optional(frame, "item", item, "item")
@@ -451,15 +464,39 @@ def forgetting(
         frame, answered, [], by, cluster, item, model, None, missing,
         binary_reason="forgetting counts correct and incorrect answers",
     )  # fmt: skip
-    table = forgetting_by(
-        rows.frame, by=rows.keys, **scores, cluster=rows.cluster, test=test,
-        intervals=Intervals(confidence=confidence), missing="drop",
-    )  # fmt: skip
+    gaps = [role for role in ("gold_retrieved", "full") if role in scores
+            and rows.frame[scores[role]].isna().any()]  # fmt: skip
+    # A missing trace or a missing score under FULL excludes a row only from the rates that need it.
+    calls = [[one for one in scores if one not in gaps], *([one] for one in gaps), gaps]
+    tables = [
+        forgetting_by(
+            rows.frame, by=rows.keys, cluster=rows.cluster, test=test, missing="drop",
+            intervals=Intervals(confidence=confidence),
+            **{role: scores[role] for role in ("del_on", "del_off", *calls[0], *extra)},
+        )
+        for extra in calls[: 1 + len(gaps) + (len(gaps) > 1)]
+    ]  # fmt: skip
+    empty = [
+        name for name in (scores["del_on"], scores["del_off"]) if rows.frame[name].isna().any()
+    ]
+    table = tables[0]
+    for part in tables[1:]:
+        table = table.assign(**part[[*part.columns.difference(table.columns, sort=False)]])
+    notes = []
+    for role, part in zip(gaps, tables[1:], strict=False):
+        name, letter = _OWN_ROWS[role]
+        sizes = {f"{name}_n": part["n"], f"{name}_n_clusters": part["n_clusters"]}
+        table = table.assign(**sizes)
+        lost = int((table["n"] - part["n"]).sum())
+        notes.append(
+            f"{lost:,} of {int(table['n'].sum()):,} prompts have no value in column "
+            f"{scores[role]} and are excluded from {letter} only."
+        )
     table = _complement(table, "retrieval_effect", "accuracy_difference", 0.0)
-    remedy = ""
+    remedy = " ".join(notes)
     if gold_retrieved is None:
         table = table.assign(**{f"artifact_rate{end}": math.nan for end in _ENDS})
-        remedy = (
+        remedy += " " * bool(notes) + (
             "The artifact rate A is undefined without gold_retrieved, which is 1 if a retained "
             "candidate is equivalent to the deleted fact."
         )
@@ -480,7 +517,7 @@ def forgetting(
     shown = [one for one in shown if one.name in table]
     return _result("forgetting", rows, table, shown, "Correct answers after deletion", confidence,
                    unit="prompts", p_title="p (R − I)", note="p is of R − I.",
-                   remedy=remedy)  # fmt: skip
+                   remedy=remedy, lack=f"have no score in {' or '.join(empty)}")  # fmt: skip
 
 
 @_quiet()
@@ -797,6 +834,7 @@ def _result(
     remedy: str = "",
     noise: pd.DataFrame | None = None,
     between: str = "",
+    lack: str = "have no score",
 ) -> Result:
     """Make the result of a table, with corrected p-values, sentences and noise of repeats."""
     clashes = sorted({*rows.keys} & {*names.values()})
@@ -843,7 +881,7 @@ def _result(
         sentences[place:place] = (say.stated(text) for _, text in own)
         if noise is not None:
             sentences += _noise_sentences(row, of, between, words)
-        sentences += _excluded(row, unit, of, len(group))
+        sentences += _excluded(row, unit, of, len(group), lack)
     if len(table) > _MOST:
         text = f"Sentences report estimates of the first {_MOST} of {len(table):,} rows; "
         more = say.count(len(table), None, "rows of the table")
@@ -920,10 +958,12 @@ def _differences(
                     confidence=words["confidence"])  # fmt: skip
 
 
-def _excluded(row: Mapping[Any, Any], unit: str, of: str, n_rows: int) -> Iterator[say.Sentence]:
+def _excluded(
+    row: Mapping[Any, Any], unit: str, of: str, n_rows: int, lack: str
+) -> Iterator[say.Sentence]:
     """Report the excluded rows of a row of the table, and items with a single scored form."""
     if "n_single" not in row:
-        yield say.missing(row["n_missing"], row["n"] + row["n_missing"], unit, of)
+        yield say.missing(row["n_missing"], row["n"] + row["n_missing"], unit, of, lack)
         return
     yield say.missing(row["n_missing"], n_rows, "answers", of)
     n_single, reason = row["n_single"], "have fewer than two scored forms"

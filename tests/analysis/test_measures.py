@@ -235,6 +235,34 @@ def test_missing_trace_is_excluded_from_artifacts_if_missing_scores_are_incorrec
     assert row["artifact_rate"] == 0.5
 
 
+@pytest.mark.parametrize("gap", [("gold_retrieved",), ("full",), ("gold_retrieved", "full")])
+def test_missing_trace_or_full_score_excludes_rows_only_from_the_rates_that_need_it(gap):
+    rng = np.random.default_rng(0)
+    names = ["full", "del_on", "del_off", "gold_retrieved"]
+    complete = pd.DataFrame(rng.integers(0, 2, (100, 4)), columns=names).assign(fact=range(100))
+    frame = complete.astype(dict.fromkeys(gap, float))
+    frame.loc[:14, list(gap)] = np.nan
+
+    result = forgetting(frame, cluster="fact")
+    row, own, whole = (
+        row_of(one)
+        for one in (result, forgetting(frame[15:], cluster="fact"), forgetting(complete))
+    )
+
+    for name in ("leakage", "retrieval_mediated", "interference", "retrieval_effect"):
+        assert bounds(row, name) == pytest.approx(bounds(whole, name))
+    assert row["n"] == 100
+    for role, name in (("gold_retrieved", "artifact_rate"), ("full", "full_accuracy")):
+        assert bounds(row, name) == pytest.approx(bounds(own if role in gap else whole, name))
+        assert (f"15 of 100 prompts have no value in column {role} and" in result.note) == (
+            role in gap
+        )
+    frame.loc[20:22, "del_off"] = np.nan
+    assert "3 of 100 prompts have no score in del_off and are excluded." in " ".join(
+        forgetting(frame, cluster="fact").sentences
+    )
+
+
 def test_alignment_averages_permutations_then_topics():
     # Topic 0 has two orders, of which the second lacks a score; topic 1 has one.
     frame = pd.DataFrame(

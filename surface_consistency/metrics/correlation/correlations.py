@@ -81,7 +81,8 @@ def partial_correlation(
         y: Numbers of the same rows, such as accuracies.
         controls: Control variables, of shape `(n_rows,)` or `(n_rows, k)`.
         method: "pearson", or "spearman" to rank every vector first, controls included.
-        missing: "raise" raises an error if any value is missing; "drop" excludes such rows.
+        missing: "raise" raises an error if any value is missing; "drop" excludes such rows, with an
+            `UnscoredWarning`.
 
     Returns:
         The coefficient, in [-1, 1]; positive if both increase together given the controls.
@@ -139,6 +140,8 @@ def _warned(
         )
     vectors |= kept
     columns = [*_inputs.complete_rows(vectors, missing=missing)[0].values()]
+    lost = n_rows - columns[0].size
+    _inputs.warn_unscored(lost, n_rows, what="rows", lack="a value", stacklevel=3)
     coefficient, _, reason = _correlated(_ranked(columns, method))
     if reason:
         _inputs.warn_undefined(f"the correlation is undefined (NaN): {reason}", stacklevel=3)

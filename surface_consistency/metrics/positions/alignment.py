@@ -159,10 +159,10 @@ def alignment(
         The mean over topics of the proportion of pairs with equal labels, in [0, 1].
 
     Raises:
-        ValueError: If lengths differ, a value is not a correctness label, a topic is missing, or no
-            pair has both labels.
+        ValueError: If lengths differ, a value is not a correctness label, or a topic is missing.
 
     Notes:
+        The result is NaN, with an `UndefinedMetricWarning`, if no pair has both labels.
         The scored pairs of a topic have equal weights. The pooled proportion differs from the mean
         over topics if topics have different numbers of scored pairs. The order of the pairs does
         not matter. For intervals and groups use `alignment_by`.
@@ -229,7 +229,8 @@ def _mean_score(
     _inputs.warn_unscored(int((~scored).sum()), cells.size, stacklevel=3)
     sums = cluster_sums(np.eye(4)[cells[scored]], labels[scored])
     if not len(sums):
-        raise ValueError(_NO_PAIR)
+        _inputs.warn_undefined(f"the score is undefined (NaN): {_NO_PAIR}", stacklevel=3)
+        return math.nan
     return float(SCORES[name](sums).mean())
 
 

@@ -213,12 +213,16 @@ test_topic_counts_reject_invalid_labels = refusals(
 )
 
 
-def test_alignment_rejects_pairs_without_any_label():
+@pytest.mark.parametrize("score", [alignment, signed_alignment])
+def test_alignment_of_pairs_without_any_label_is_nan(score):
     with (
         pytest.warns(UnscoredWarning, match="1 of 1 pairs"),
-        pytest.raises(ValueError, match="a long answer has both correctness labels"),
+        pytest.warns(UndefinedMetricWarning, match="a long answer has both correctness labels"),
     ):
-        alignment([None], [1], missing="drop")
+        assert np.isnan(score([None], [1], missing="drop"))
+
+
+def test_alignment_rejects_missing_labels_and_topics_of_other_length():
     with pytest.raises(ValueError, match="has no label"):
         alignment([1, None], [1, 1])
     with pytest.raises(ValueError, match="topics must have one label per pair"):
