@@ -39,7 +39,11 @@ _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
 
 
 def to_frame(
-    data: object, *tables: Sequence[str], by: str | Sequence[str] = (), score: str = ""
+    data: object,
+    *tables: Sequence[str],
+    by: str | Sequence[str] = (),
+    score: str = "",
+    **named: str | None,
 ) -> pd.DataFrame:
     """Return data as a frame with a fresh index.
 
@@ -51,6 +55,7 @@ def to_frame(
         by: Columns of groups.
         score: Column of scores if there is one row per answer. Failed answers then have no score,
             as for files, and the reader creates the columns `prediction` and `error`.
+        named: Further columns by argument. A file has them under its own names.
 
     Returns:
         The frame; columns of a DataFrame are not copied. Scores of files are in the column `score`.
@@ -64,7 +69,7 @@ def to_frame(
     if isinstance(data, pd.DataFrame):
         frame = data
     elif is_file:
-        frame = _read(data, tables, column_names(by), score)
+        frame = _read(data, tables, column_names(by), score, named)
     elif hasattr(data, "to_pandas"):
         frame = data.to_pandas()
     elif isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
@@ -183,7 +188,7 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
     Args:
         results: The results.
         settings: Rule that scores the answers, if one is given.
-        by: Columns of groups.
+        by: Columns of groups, or other columns of the files that are needed under their own names.
 
     Returns:
         The rows, with repeats reduced as in the log and with the clustering column of a study. They
@@ -196,6 +201,8 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
     made = scored(results, settings)
     frame = made.frame if settings.rule else reduced_rows(made.frame, results.reducers)
     frame = with_cluster_of_runs(frame, results)
+    own = {name: frame[results.roles[name]] for name in {*by} & {*results.roles} - {*frame}}
+    frame = frame.assign(**own)
     for name in ("task", "metric"):
         values = [str(value) for value in frame[name].unique()]
         if len(values) > 1 and name not in by:
@@ -248,6 +255,7 @@ def _read(
     tables: Sequence[Sequence[str]],
     by: Sequence[str],
     score: str,
+    named: Mapping[str, str | None],
 ) -> pd.DataFrame:
     """Read a table of pairs, or results of any tool, which have one metric."""
     if tables and isinstance(source, str | os.PathLike):
@@ -260,7 +268,10 @@ def _read(
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
     columns = ResultColumns() if score in ("", *_SCORES) else ResultColumns(score=score)
-    made = answers_of(read_results(source, columns), RuleSettings(), by)
+    if (item := named.get("item")) and not find_column(item, ("item", "question", *USUAL["item"])):
+        columns = columns.model_copy(update={"item": (item,)})
+    names = [*by, *filter(None, named.values())]
+    made = answers_of(read_results(source, columns), RuleSettings(), names)
     if made.frame["score"].isna().all() and any(note.endswith(UNSCORED) for note in made.notes):
         raise DataError(
             f"{source} contains answers without scores; read it as a frame df, and score them by "

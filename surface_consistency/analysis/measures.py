@@ -141,7 +141,9 @@ def accuracy(
         Standard errors are clustered by article.
         [accuracy: 1 row x 5 columns in .to_frame(), 8 with all=True]
     """
-    frame = to_frame(df, by=by, score=score)
+    frame = to_frame(
+        df, by=by, score=score, item=item, form=form, cluster=cluster, model=model, repeat=repeat
+    )
     score = find(frame, "score", score, default="correct")
     item = find_optional(frame, "item", item, "item")
     form = None if item is None else find_optional(frame, "form", form, "form")
@@ -221,7 +223,11 @@ def consistency(
         >>> consistency(answers).sentences[0]
         'The consistency of two forms of an item is 66.7 % (95 % CI 53.6 to 79.6; 30 items).'
     """
-    frame, fact = to_frame(df, OUTCOMES, by=by, score=score), None
+    frame = to_frame(
+        df, OUTCOMES, by=by, score=score, item=item, form=form, cluster=cluster, model=model,
+        repeat=repeat,
+    )  # fmt: skip
+    fact = None
     groups = with_facet(frame, by)
     if (item, form, score) == ("item", "form", "correct"):
         long = outcome_rows(frame)

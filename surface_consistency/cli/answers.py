@@ -62,7 +62,8 @@ def read_answers(
     named = {role: getattr(columns, role) for role in ("task", "model", "form", "metric", "repeat")}
     own = {name: frame[role] for role, name in named.items() if name and name not in frame}
     doubts = (*(text for _, text in missing_answers(frame)), *doubts)
-    frame = frame.assign(**own).drop(columns={"prediction", "error", COMMON} & {*frame} - {*by})
+    unused = {"prediction", "error", "content", "file", COMMON}
+    frame = frame.assign(**own).drop(columns=unused & {*frame} - {*by})
     if (frame["form"] == "").all():
         frame = frame.drop(columns="form")
     cluster = "item" if (cluster,) == columns.item else cluster

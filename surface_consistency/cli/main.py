@@ -90,8 +90,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             code = _run(words, is_process=argv is None)
             sys.stdout.flush()
-        except BrokenPipeError:
-            pass  # The reader of the output has closed the pipe.
         except (SurfaceConsistencyError, ValueError, OSError) as error:
             if "--debug" in given:
                 raise
@@ -103,9 +101,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             remedy = (*error.args, f"repeat the command to {ending}")[0]
             print(f"interrupted; {remedy}", file=sys.stderr)
             code = 130
+    # The rest cannot be written, and the last flush of the interpreter would report that again.
     if out.is_closed:
-        # The rest cannot be written, and the last flush of the interpreter would report that again.
         sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115
+    if err.is_closed:
+        sys.stderr = Path("/dev/null").open("w")  # noqa: SIM115
     if argv is None:
         gc.freeze()  # Skip the garbage collection at the end of the process.
     return code
@@ -157,12 +157,16 @@ class _Terminal(io.TextIOBase):
         return True
 
     def _call(self, act: Callable[..., object], *arguments: str) -> None:
-        """Write or flush; an error such as a full disk has a message that describes it."""
+        """Write or flush; an error such as a full disk has a message that describes it.
+
+        After the reader has closed the pipe, output is discarded: the exit code stays the same.
+        """
+        if self.is_closed:
+            return
         try:
             act(*arguments)
         except BrokenPipeError:
             self.is_closed = True
-            raise
         except OSError as error:
             self.is_closed = True
             text = f"output cannot be written ({error.strerror})"

@@ -38,7 +38,7 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _NAMED = re.compile(
     r"`?(?<![\w.-])(?P<plural>\w+)s=\{(?P<item>'\w+': '[^']*')\}`?"
     r"|`(?P<quoted>\w+)(?:=(?P<value>[^`]*))?`"
-    r"|(?<![\w.`-])(?P<given>\w+)=(?P<literal>'[^']*'|True|False|\d[\d.]*(?!\w))"
+    r"|(?<![\w.`-])(?P<given>\w+)=(?P<literal>'[^']*'|True|False|\d[\d.]*(?!\w)|(?= the ))"
     r"|(?<![\w.'/`-])(?P<bare>[a-z]+_\w+)"
 )
 

@@ -90,6 +90,9 @@ class Results:
     reducers: Mapping[str, str] = field(default_factory=dict)
     """Reducer of the repeats of an item by file, for files whose log does not average them."""
 
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Role of each column of a plain table that has one: the column of `frame` that contains it."""
+
 
 def read_results(
     sources: ResultSource, columns: ResultColumns | None = None, *, has_answers: bool = True
@@ -183,7 +186,10 @@ def read_inputs(
     reducers = {name: reducer_of(log) for name, log in reading.logs.items()}
     named = {name: reducer for name, reducer in reducers.items() if reducer}
     nested = tuple(dict.fromkeys(name for one in reading.read.values() for name in one.nested))
-    return Results(frame, *checks[1:], reading.tool, reading.higher_is_better, notes, nested, named)
+    return Results(
+        frame, *checks[1:], reading.tool, reading.higher_is_better, notes, nested, named,
+        reading.roles,
+    )  # fmt: skip
 
 
 def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
@@ -232,6 +238,7 @@ class _Reading:
         self.read: dict[str, Read] = {}
         self.higher_is_better: dict[str, bool] = {}
         self.logs: dict[str, Cells] = {}
+        self.roles: dict[str, str] = {}
         self._texts: dict[Hashable, Hashable] = {}
         self._ids: dict[str, Input] = {}
 
@@ -270,6 +277,7 @@ class _Reading:
             self.higher_is_better |= directions_next_to(one.content)
         tried = [name for name in ("item", "form", "repeat") if getattr(self.given, name)]
         run = str(at(part.log, "eval.eval_id") or "")
+        self.roles |= {part.item: "item", **{name: role for role, name in part.roles.items()}}
         kind = f"{tool}: {_asked_by(part, frame)}"
         self.read[one.name] = Read(kind, part.item, part.columns, tried, run, part.nested)
         return frame

@@ -919,3 +919,34 @@ def test_direction_in_one_of_two_files_applies_to_both():
     for names in (["a", "b"], ["b", "a"]):
         (finding, *_) = compare({name: parts[name] for name in names}).sentences
         assert "correct, lower is better" in finding
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (consistency, {"form": "paraphrase", "cluster": "topic"}),
+        (consistency, {"item": "doc_id", "form": "paraphrase", "cluster": "doc_id"}),
+        (accuracy, {"by": "paraphrase"}),
+        (accuracy, {"by": "paraphrase", "cluster": "doc_id", "form": "paraphrase"}),
+    ],
+)
+def test_columns_of_a_file_are_named_as_in_the_file(tmp_path, capsys, function, named):
+    rows = [
+        {"doc_id": n // 2, "topic": n // 8, "paraphrase": f"p{n % 2}", "correct": int(n % 3 > 0)}
+        for n in range(80)
+    ]
+    file = tmp_path / "rows.jsonl"
+    pd.DataFrame(rows).to_json(file, orient="records", lines=True)
+
+    result = function(str(file), **named)
+
+    expected = function(pd.DataFrame(rows), **{"item": "doc_id", "form": "paraphrase"} | named)
+    assert row_values(result) == row_values(expected)
+    options = [word for name, value in named.items() for word in (f"--{name}", value)]
+    assert main([function.__name__, str(file), *options]) == 0
+    assert main([function.__name__, str(file), "--by", "nope"]) == 2
+    assert "pass --by the name of a column" in capsys.readouterr().err
+
+
+def row_values(result):
+    return result.to_frame().round(9).select_dtypes("number").values.tolist()

@@ -14,6 +14,7 @@ import pytest
 
 import surface_consistency
 from surface_consistency.cli.main import _Terminal, main
+from surface_consistency.cli.output import WORSE
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.sources import SAMPLES
 from surface_consistency.engine import import_verdicts
@@ -373,15 +374,21 @@ def test_commands_are_listed(capsys):
     assert "Usage: surface-consistency run audit" in capsys.readouterr().out
 
 
-def test_closed_pipe_is_not_an_error():
-    """As with `surface-consistency run --help | head -1`."""
+@pytest.mark.parametrize("code", [0, WORSE])
+def test_closed_pipe_keeps_the_exit_code(tmp_path, code):
+    """As with `surface-consistency compare FILES --fail-if worse | head -1`."""
+    for name, score in (("a", 1), ("b", 0)):
+        rows = [{"item": n, "score": score if n else 1 - score} for n in range(20)]
+        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv")
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
     read, write = os.pipe()
     os.close(read)
 
-    done = process(["--help"], stdout=write)
+    done = process(["compare", *files, "--fail-if", "worse"] if code else ["--help"], stdout=write)
 
     os.close(write)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == code
+    assert b"Broken" not in done.stderr
 
 
 def test_completion_contains_commands_studies_and_options(tmp_path, monkeypatch, capsys):
