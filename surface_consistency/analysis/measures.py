@@ -26,7 +26,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.metrics._groups import column_names, group_positions
+from surface_consistency.metrics._groups import column_names, group_positions, has_list_cells
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.metrics.correlation.correlations import correlation_by
 from surface_consistency.metrics.forgetting.forgetting_groups import forgetting_by
@@ -52,6 +52,11 @@ _PLACE: Final = "row of the table"
 
 OUTCOMES: Final = ("first_correct", "second_correct")
 """Columns of scores of an outcomes frame."""
+PAIRS: Final = (
+    "Rows of outcomes are pairs: a form that is in several pairs of an item counts in each of "
+    "them. For one row per answer pass run folders to accuracy and compare."
+)
+"""Note on outcomes whose items have several pairs, so that their forms count several times."""
 _ENDS: Final = ("", "_low", "_high")
 _UNITS: Final = {"rate": "%", "difference": "points", "number": "", "decimal": ""}
 
@@ -182,7 +187,8 @@ def consistency(
 
     Args:
         df: One row per item and form, as for `accuracy`; or an outcomes frame (`pair`, `item`,
-            `first_correct`, `second_correct`), which has two forms per pair.
+            `first_correct`, `second_correct`). If its pairs compare one form of an item with named
+            other forms, each form of the item counts once; otherwise each pair has two forms.
         item: Column of items.
         form: Column of forms: a wording, a name, a language, a prompt.
         score: Column of scores, 0 or 1.
@@ -227,12 +233,21 @@ def consistency(
         df, OUTCOMES, by=by, score=score, item=item, form=form, cluster=cluster, model=model,
         repeat=repeat,
     )  # fmt: skip
-    fact = None
+    fact, unit, note = None, "items", ""
     groups = with_facet(frame, by)
     if (item, form, score) == ("item", "form", "correct"):
-        long = outcome_rows(frame)
-        frame, fact = long, None if long is frame else "fact"
+        outcomes, (frame, unit) = frame, outcome_rows(frame, groups, repeat)
+        fact = None if frame is outcomes else clusters_of(frame)
+        note = pairs_note(outcomes, unit, groups)
+    forms, of = (("two forms of an item", "all"), ("the two forms of a pair", "both"))[
+        unit == "pairs"
+    ]
     item, form = (find(frame, *one, default=one[0]) for one in (("item", item), ("form", form)))
+    if form in groups:
+        raise ValueError(
+            f"by {form!r} is the column of forms, and a form has no pairs of its own; use accuracy "
+            f"by {form!r}, or for outcomes group by another column, such as 'second_condition'"
+        )
     score = find(frame, "score", score, default="correct")
     rows = prepare(
         frame, [score], [item, form], groups, cluster or fact, item, model, repeat,
@@ -246,16 +261,16 @@ def consistency(
         repeat=repeat, intervals=intervals,
     )  # fmt: skip
     shown = [
-        _Estimate("consistency", "Consistency", "consistency{} of two forms of an item"),
-        _Estimate("all_correct", "Correct in all forms", "proportion of items{} correct in all "
-                  "forms"),
+        _Estimate("consistency", "Consistency", f"consistency{{}} of {forms}"),
+        _Estimate("all_correct", f"Correct in {of} forms", f"proportion of {unit}{{}} correct in "
+                  f"{of} forms"),
         _Estimate("accuracy", "Accuracy"),
     ]  # fmt: skip
     return _result(
         "consistency", rows, _complement(table, "flip_rate", "consistency", 1.0), shown,
-        "Consistency of the forms of an item", confidence, names={"n_items": "n"},
-        unit="items" if fact is None else "pairs",
-        noise=_noise(rows, score, repeat, intervals), between="two forms of an item",
+        f"Consistency of the forms of {'a pair' if unit == 'pairs' else 'an item'}", confidence,
+        names={"n_items": "n"}, unit=unit, note=note,
+        noise=_noise(rows, score, repeat, intervals), between=forms,
     )  # fmt: skip
 
 
@@ -689,24 +704,65 @@ def partial_correlation(
                    confidence, unit="rows", null=0.0)  # fmt: skip
 
 
-def outcome_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return an outcomes frame with one row per pair and condition.
+def outcome_rows(
+    frame: pd.DataFrame, by: Sequence[str] = (), repeat: str | None = None
+) -> tuple[pd.DataFrame, str]:
+    """Return an outcomes frame with one row per item and form, or per pair and condition.
 
     Args:
         frame: Any frame.
+        by: Columns of groups.
+        repeat: Column of repeats.
 
     Returns:
-        The rows, with the pair as item, the condition as form, and `fact`, the cluster. Other
-        frames are returned unchanged.
+        The rows with `fact`, the item; and their unit. It is "items" if each item has one first
+        form that is paired with named other forms, and all its pairs are in one group. Otherwise it
+        is "pairs": the pair is the item and the condition is the form. Other frames are returned
+        unchanged, with "items".
     """
     if not {"pair", *OUTCOMES} <= {*frame} or {"form", "correct"} & {*frame}:
-        return frame
-    pairs = frame.drop(columns=[*OUTCOMES, "pair"]).assign(
-        item=frame["pair"], fact=frame[_cluster_of(frame) or "pair"]
-    )
-    conditions = zip(OUTCOMES, _conditions(frame, *OUTCOMES), strict=True)
-    parts = [pairs.assign(form=name, correct=frame[column]) for column, name in conditions]
-    return pd.concat(parts, ignore_index=True)
+        return frame, "items"
+    has_items = "item" in frame and frame["item"].notna().all()
+    pairs = frame.assign(fact=frame["item" if has_items else "pair"])
+    known = dict.fromkeys(("model", "fact", "sample", repeat or "sample"))
+    unit = [name for name in known if name in pairs]
+    if not _is_star(pairs, unit, by):
+        pairs, parts = pairs.assign(item=pairs["pair"]), []
+        for column, name in zip(OUTCOMES, _conditions(frame, *OUTCOMES), strict=True):
+            parts.append(pairs.assign(form=name, correct=frame[column]))
+        return pd.concat(parts, ignore_index=True).drop(columns=[*OUTCOMES, "pair"]), "pairs"
+    if repeat != "sample" and frame.get("sample", pd.Series(1)).nunique() > 1:
+        pairs["item"] = pairs["item"] + " | sample " + pairs["sample"].astype(str)
+    parts = [pairs.drop_duplicates(unit), pairs]
+    for place, side in enumerate(("first", "second")):
+        part = parts[place].dropna(subset=[f"{side}_surface"] if f"{side}_surface" in pairs else [])
+        parts[place] = part.assign(form=part[f"{side}_condition"], correct=part[f"{side}_correct"])
+    return pd.concat(parts, ignore_index=True).drop(columns=[*OUTCOMES, "pair"]), "items"
+
+
+def _is_star(pairs: pd.DataFrame, unit: list[str], by: Sequence[str]) -> bool:
+    """Return whether items have several pairs, of one first form with different other forms."""
+    groups = [name for name in by if name in pairs and name not in unit]
+    if not {"item", "first_condition", "second_condition"} <= {*pairs} or any(
+        has_list_cells(pairs[name]) for name in groups
+    ):
+        return False
+    is_one = pairs.groupby(unit)[["first_condition", "first_correct", *groups]].nunique() <= 1
+    is_repeated = pairs.duplicated([*unit, "second_condition"]).any()
+    return bool(pairs.duplicated(unit).any() and is_one.all(axis=None) and not is_repeated)
+
+
+def pairs_note(frame: pd.DataFrame, unit: str, by: Sequence[str]) -> str:
+    """Return the note on outcomes counted by pairs if an item has several in a group."""
+    known = {"model", "item", "sample", *by} & {*frame}
+    names = [name for name in known if not has_list_cells(frame[name])]
+    is_repeated = unit == "pairs" and "item" in names and frame.duplicated(names).any()
+    return PAIRS if is_repeated else ""
+
+
+def clusters_of(rows: pd.DataFrame) -> str:
+    """Return the clustering column of rows of outcomes: that of their study, or the item."""
+    return "cluster" if _cluster_of(rows) == "cluster" else "fact"
 
 
 def _cluster_of(frame: pd.DataFrame) -> str | None:
@@ -900,8 +956,8 @@ def _result(
     clusters = "Rows are assumed to be independent."
     if rows.cluster is not None:
         of_study = rows.cluster == "cluster" and "study" in rows.frame
-        by = "as defined by the study" if of_study else f"by {rows.cluster}"
-        clusters = f"Standard errors are clustered {by}."
+        by = f"{rows.cluster}{', as defined by the study' * of_study}"
+        clusters = f"Standard errors are clustered by {by}."
     printed = [rows.note] if "Clusters: " in rows.note else [clusters, rows.note]
     facts = [*rows.several, *texts(notes)]
     return Result(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -107,8 +108,10 @@ def compare(
     options = {name: _tuple(one) if name in lists else one for name, one in options.items()}
     # Run folders reject options that they do not support, even at their default.
     given = {role: one for role, one in named.items() if one} | own | options
-    compared = compare_results(_source(sources), *made_from(_RECORDS, given, "compare"))
-    return result_of(compared)
+    notes: list[str] = []
+    source = _source(sources, by, repeat, notes)
+    result = result_of(compare_results(source, *made_from(_RECORDS, given, "compare")))
+    return replace(result, note=" ".join([result.note, *dict.fromkeys(notes)]))
 
 
 def result_of(compared: ComparedResults) -> Result:
@@ -211,26 +214,28 @@ def _tuple(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str | bool) else tuple(names)
 
 
-def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_results` reads
+def _source(sources: Sequence[Any], by: Sequence[str], repeat: str | None, notes: list[str]) -> Any:  # noqa: ANN401 - what `compare_results` reads
     """Return the sources for `compare_results`; outcomes frames get one row per answer."""
     if not sources:
         raise TypeError(
             "compare requires results; pass frames, files or a dictionary of them by model"
         )
+
+    def answers(source: object) -> object:
+        """Return an outcomes frame with one row per answer; other sources unchanged."""
+        if not _is_outcomes(source):
+            return source
+        from surface_consistency.analysis._columns import to_frame
+        from surface_consistency.analysis.measures import outcome_rows, pairs_note
+
+        rows, unit = outcome_rows(frame := to_frame(source), by, repeat)
+        notes.extend(filter(None, [pairs_note(frame, unit, by)]))
+        return rows
+
     given = sources[0] if len(sources) == 1 else list(sources)
     if isinstance(given, Mapping):
-        return {name: _answers(source) for name, source in given.items()}
-    return [_answers(one) for one in given] if isinstance(given, list) else _answers(given)
-
-
-def _answers(source: object) -> object:
-    """Return an outcomes frame with one row per answer; other sources unchanged."""
-    if not _is_outcomes(source):
-        return source
-    from surface_consistency.analysis._columns import to_frame
-    from surface_consistency.analysis.measures import outcome_rows
-
-    return outcome_rows(to_frame(source))
+        return {name: answers(source) for name, source in given.items()}
+    return [answers(one) for one in given] if isinstance(given, list) else answers(given)
 
 
 def _is_outcomes(source: object) -> bool:
@@ -249,8 +254,11 @@ def _of_outcomes(
     outcomes = [one for one in given if _is_outcomes(one)]
     if not outcomes:
         return by, cluster
-    from surface_consistency.analysis.measures import with_facet
+    from surface_consistency.analysis._columns import of_study
+    from surface_consistency.analysis.measures import clusters_of, with_facet
 
     for one in outcomes:
         by = tuple(with_facet(one, by))
-    return by, cluster or (("fact",) if len(outcomes) == len(given) else ())
+    (name, *others) = {clusters_of(of_study(one)) for one in outcomes}
+    own = ("fact" if others else name,)
+    return by, cluster or (own if len(outcomes) == len(given) else ())

@@ -212,8 +212,12 @@ def cluster_of(
         known = (name for name in clusters if not any(_n_missing(run, name) for run in runs))
         return next(known, "item")
     if cluster not in clusters:
+        remedy = ""
+        if "column" in study.records.source.model_fields:
+            remedy = f"; to cluster by a column of the source, run with `column` cluster={cluster}"
         raise ValueError(
             f"`cluster` must be one of {', '.join(clusters)} for {study.name}; got {cluster!r}"
+            f"{remedy}"
         )
     return cluster
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from surface_consistency.analysis.measures import (
+    PAIRS,
     accuracy,
     alignment,
     consistency,
@@ -748,7 +749,17 @@ def test_outcomes_of_several_templates_have_one_row_per_template():
     assert of_two["n_clusters"].tolist() == [40] * 3
 
     assert [table["template"].tolist() for table in tables] == [["q1", "q2"]] * 2
+    for one, is_noted in ((pairs, False), (pairs.assign(template="q1"), True)):
+        result = consistency(one)
+        assert "pairs" in result.sentences[0]
+        for noted in (result, compare({"a": one, "b": one})):
+            assert (PAIRS in noted.note) == is_noted
     assert tables[0]["accuracy_difference"].tolist() == [0, -0.5]
+
+
+def test_forms_do_not_group_their_own_pairs():
+    with pytest.raises(ValueError, match=r"'form' is the column of forms, .* use accuracy"):
+        consistency(ONE, by="form")
 
 
 @pytest.mark.parametrize("column", ["type", "types"])

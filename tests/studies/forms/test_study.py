@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.measures import consistency
+from surface_consistency.analysis.models import compare
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
@@ -67,6 +69,36 @@ def planted(tmp_path_factory):
     folder, outcomes = run(tmp_path_factory.mktemp("planted"), data, model(world()))
     page, tables, _ = build_page([folder.path], study=STUDY)
     return outcomes, page, tables
+
+
+@pytest.mark.parametrize("n_samples", [1, 2])
+def test_outcomes_have_the_numbers_of_the_page(tmp_path, n_samples):
+    """The reference form is in three pairs of an item and counts once."""
+    runs = [
+        run(
+            tmp_path, load_forms(rows()), model(world(seed, n_samples=2)), f"m{seed}",
+            samples=n_samples, temperature=n_samples - 1,
+        )
+        for seed in range(2)
+    ]  # fmt: skip
+    (folder, first), (other, second) = runs
+    row = build_page([folder.path], study=STUDY)[1]["forms"].frame.iloc[0]
+
+    result = consistency(first)
+    made = result.to_frame().iloc[0]
+
+    names = ["consistency", "all_correct", "accuracy"]
+    assert made[names].tolist() == row[names].tolist()
+    assert made["n"] == row["n_items"]
+    assert "proportion of items correct in all forms" in result.sentences[1]
+    assert "clustered by cluster, as defined by the study" in result.note
+    by_form = consistency(first, by="second_condition").sentences
+    assert sum("correct in both forms" in one for one in by_form) == 3
+    of_frames, of_runs = (
+        compare(*both).to_frame()[["difference", "n"]]
+        for both in ((first, second), (folder.path, other.path))
+    )
+    pd.testing.assert_frame_equal(of_frames, of_runs)
 
 
 def test_labels_and_tables_equal_the_planted_world(planted):
