@@ -485,15 +485,16 @@ def forgetting(
         frame, answered, [], by, cluster, item, model, None, missing,
         binary_reason="forgetting counts correct and incorrect answers",
     )  # fmt: skip
-    gaps = [role for role in ("gold_retrieved", "full") if role in scores
-            and rows.frame[scores[role]].isna().any()]  # fmt: skip
+    gaps: list[str] = [role for role in ("gold_retrieved", "full") if role in scores
+                       and rows.frame[scores[role]].isna().any()]  # fmt: skip
     # A missing trace or a missing score under FULL excludes a row only from the rates that need it.
-    calls = [[one for one in scores if one not in gaps], *([one] for one in gaps), gaps]
+    complete = [role for role in scores if role not in gaps]
+    calls = [complete, *([role] for role in gaps), gaps]
     tables = [
         forgetting_by(
             rows.frame, by=rows.keys, cluster=rows.cluster, test=test, missing="drop",
             intervals=Intervals(confidence=confidence),
-            **{role: scores[role] for role in ("del_on", "del_off", *calls[0], *extra)},
+            **{role: scores[role] for role in ("del_on", "del_off", *complete, *extra)},
         )
         for extra in calls[: 1 + len(gaps) + (len(gaps) > 1)]
     ]  # fmt: skip
