@@ -270,7 +270,7 @@ def _read(
     columns = ResultColumns() if score in ("", *_SCORES) else ResultColumns(score=score)
     if (item := named.get("item")) and not find_column(item, ("item", "question", *USUAL["item"])):
         columns = columns.model_copy(update={"item": (item,)})
-    names = [*by, *filter(None, named.values())]
+    names = [*by, *({*filter(None, named.values())} - {"task", "metric"})]
     made = answers_of(read_results(source, columns), RuleSettings(), names)
     if made.frame["score"].isna().all() and any(note.endswith(UNSCORED) for note in made.notes):
         raise DataError(

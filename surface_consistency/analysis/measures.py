@@ -472,7 +472,9 @@ def forgetting(
         >>> [float(row[name]) for name in ("leakage", "retrieval_mediated", "interference")]
         [0.33, 0.33, 0.0]
     """
-    frame = to_frame(df, (del_on, del_off), by=by)
+    pair = (del_on, del_off)
+    more = [name for name in (full, gold_retrieved or "gold_retrieved") if name]
+    frame = to_frame(df, (*pair, *more), *((*pair, one) for one in more), pair, by=by)
     if gold_retrieved is None and frame.get("gold_retrieved", pd.Series()).notna().any():
         gold_retrieved = "gold_retrieved"
     given = {"full": full, "del_on": del_on, "del_off": del_off, "gold_retrieved": gold_retrieved}
@@ -537,6 +539,7 @@ def forgetting(
         _Estimate("full_accuracy", "Full", "accuracy{} with the complete database"),
     ]
     shown = [one for one in shown if one.name in table]
+    rows = rows._replace(scores=[scores["del_on"], scores["del_off"]])
     return _result("forgetting", rows, table, shown, "Correct answers after deletion", confidence,
                    unit="prompts", p_title="p (R − I)", note="p is of R − I.",
                    remedy=remedy, lack=f"have no score in {' or '.join(empty)}")  # fmt: skip
@@ -733,7 +736,7 @@ def outcome_rows(
             parts.append(pairs.assign(form=name, correct=frame[column]))
         return pd.concat(parts, ignore_index=True).drop(columns=[*OUTCOMES, "pair"]), "pairs"
     if repeat != "sample" and frame.get("sample", pd.Series(1)).nunique() > 1:
-        pairs["item"] = pairs["item"] + " | sample " + pairs["sample"].astype(str)
+        pairs["item"] = pairs["item"].astype(str) + " | sample " + pairs["sample"].astype(str)
     parts = [pairs.drop_duplicates(unit), pairs]
     for place, side in enumerate(("first", "second")):
         part = parts[place].dropna(subset=[f"{side}_surface"] if f"{side}_surface" in pairs else [])
@@ -747,6 +750,8 @@ def _is_star(pairs: pd.DataFrame, unit: list[str], by: Sequence[str]) -> bool:
     if not {"item", "first_condition", "second_condition"} <= {*pairs} or any(
         has_list_cells(pairs[name]) for name in groups
     ):
+        return False
+    if pairs[["first_condition", "second_condition"]].isna().any(axis=None):
         return False
     is_one = pairs.groupby(unit)[["first_condition", "first_correct", *groups]].nunique() <= 1
     is_repeated = pairs.duplicated([*unit, "second_condition"]).any()

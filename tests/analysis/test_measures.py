@@ -237,7 +237,7 @@ def test_missing_trace_is_excluded_from_artifacts_if_missing_scores_are_incorrec
 
 
 @pytest.mark.parametrize("gap", [("gold_retrieved",), ("full",), ("gold_retrieved", "full")])
-def test_missing_trace_or_full_score_excludes_rows_only_from_the_rates_that_need_it(gap):
+def test_missing_trace_or_full_score_excludes_rows_only_from_the_rates_that_need_it(gap, tmp_path):
     rng = np.random.default_rng(0)
     names = ["full", "del_on", "del_off", "gold_retrieved"]
     complete = pd.DataFrame(rng.integers(0, 2, (100, 4)), columns=names).assign(fact=range(100))
@@ -258,6 +258,11 @@ def test_missing_trace_or_full_score_excludes_rows_only_from_the_rates_that_need
         assert (f"15 of 100 prompts have no value in column {role} and" in result.note) == (
             role in gap
         )
+    assert "effective number" not in result.note
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    pd.testing.assert_frame_equal(
+        forgetting(tmp_path / "a.csv", cluster="fact").to_frame(), result.to_frame()
+    )
     frame.loc[20:22, "del_off"] = np.nan
     assert "3 of 100 prompts have no score in del_off and are excluded." in " ".join(
         forgetting(frame, cluster="fact").sentences
@@ -757,6 +762,22 @@ def test_outcomes_of_several_templates_have_one_row_per_template():
     assert tables[0]["accuracy_difference"].tolist() == [0, -0.5]
 
 
+def test_outcomes_with_integer_items_and_samples_give_the_result_of_texts():
+    rng = np.random.default_rng(0)
+    n = np.arange(240)
+    pairs = pd.DataFrame({"pair": n, "item": n // 6, "sample": n // 3 % 2, "first_condition": "a",
+                          "second_condition": [*"bcd"] * 80,
+                          "first_correct": np.repeat(rng.integers(0, 2, 80), 3),
+                          "second_correct": rng.integers(0, 2, 240)})  # fmt: skip
+
+    tables = [consistency(pairs.astype({"item": kind})).to_frame() for kind in (int, str)]
+
+    pd.testing.assert_frame_equal(*tables)
+    assert tables[0]["n"].tolist() == [80]
+    pairs.loc[3, "second_condition"] = None
+    assert consistency(pairs).to_frame()["n"].tolist() == [240]
+
+
 def test_forms_do_not_group_their_own_pairs():
     with pytest.raises(ValueError, match=r"'form' is the column of forms, .* use accuracy"):
         consistency(ONE, by="form")
@@ -844,13 +865,14 @@ def test_form_may_have_a_standard_name_of_a_model():
     pd.testing.assert_frame_equal(result.frame, consistency(ONE).frame)
 
 
-def test_tasks_of_a_file_are_not_pooled(tmp_path):
+@pytest.mark.parametrize("cluster", [None, "task"])
+def test_tasks_of_a_file_are_not_pooled(tmp_path, cluster):
     pd.concat([ONE.assign(task=name) for name in ("x", "y")]).to_json(
         tmp_path / "a.jsonl", orient="records", lines=True
     )
 
     with pytest.raises(DataError, match=r"scores of 2 tasks \(x, y\); pass by='task'"):
-        accuracy(tmp_path / "a.jsonl")
+        accuracy(tmp_path / "a.jsonl", cluster=cluster)
     assert accuracy(tmp_path / "a.jsonl", by="task").to_frame()["n"].tolist() == [180, 180]
 
 

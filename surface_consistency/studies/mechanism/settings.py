@@ -72,8 +72,8 @@ class MechanismSettings(PaperSettings):
     """Keyword argument of that runner; its value is JSON or text."""
 
     whole_answer: bool = True
-    """Also compare whole answers, to check that the result does not depend on the rule of spans;
-    otherwise, tokens after the span are not read."""
+    """Compare whole answers as well, to check that the result does not depend on the rule of spans.
+    This reads the tokens after the span."""
 
     folds: int = Field(default=5, ge=2)
     """Number of folds of the prediction of alignment."""
