@@ -1,7 +1,7 @@
 """Read the data of a call of a library function, and check the columns that its arguments name."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_origin
 
@@ -271,11 +271,13 @@ def _read(
     if (item := named.get("item")) and not find_column(item, ("item", "question", *USUAL["item"])):
         columns = columns.model_copy(update={"item": (item,)})
     names = [*by, *({*filter(None, named.values())} - {"task", "metric"})]
-    made = answers_of(read_results(source, columns), RuleSettings(), names)
+    results = read_results(source, columns)
+    made = answers_of(results, RuleSettings(), names)
     if made.frame["score"].isna().all() and any(note.endswith(UNSCORED) for note in made.notes):
+        own = {role: name for name, role in results.roles.items()}
         raise DataError(
             f"{source} contains answers without scores; read it as a frame df, and score them by "
-            f"{_scored_by('prediction')}, or use compare with `rule`"
+            f"{_scored_by([own.get('prediction', '')], own.values())}, or use compare with `rule`"
         )
     frame = (
         made.frame if score in ("", *_SCORES) else made.frame.assign(**{score: made.frame["score"]})
@@ -374,15 +376,16 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     if role == "score" and {"first_correct", "second_correct"} <= {*columns}:
         remedy = 'score="first_correct" or "second_correct" for one condition, or use paired'
     elif role == "score" and (texts := [one for one in USUAL["prediction"] if one in columns]):
-        remedy += f", or score the answers by {_scored_by(texts[0])}"
+        remedy += f", or score the answers by {_scored_by(texts, columns)}"
     if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
     raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
 
 
-def _scored_by(prediction: str) -> str:
-    """Return code that adds a column of scores."""
-    return f'df["correct"] = match_many(df[{shown(prediction)}], df["references"])'
+def _scored_by(predictions: Sequence[str], columns: Collection[str]) -> str:
+    """Return code that scores the first column of predictions by a column of references."""
+    references = next((one for one in USUAL["references"] if one in columns), "references")
+    return f'df["correct"] = match_many(df[{shown(predictions[0])}], df[{shown(references)}])'
 
 
 def find_optional(frame: pd.DataFrame, role: str, name: str | None, default: str) -> str | None:

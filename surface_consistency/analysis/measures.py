@@ -245,7 +245,7 @@ def consistency(
     item, form = (find(frame, *one, default=one[0]) for one in (("item", item), ("form", form)))
     if form in groups:
         raise ValueError(
-            f"by {form!r} is the column of forms, and a form has no pairs of its own; use accuracy "
+            f"by {form!r} is the column of forms, and one form contains no pairs; use accuracy "
             f"by {form!r}, or for outcomes group by another column, such as 'second_condition'"
         )
     score = find(frame, "score", score, default="correct")
@@ -753,7 +753,8 @@ def _is_star(pairs: pd.DataFrame, unit: list[str], by: Sequence[str]) -> bool:
         return False
     if pairs[["first_condition", "second_condition"]].isna().any(axis=None):
         return False
-    is_one = pairs.groupby(unit)[["first_condition", "first_correct", *groups]].nunique() <= 1
+    equal = ["first_condition", "first_correct", *groups]
+    is_one = pairs.groupby(unit)[equal].nunique(dropna=False) <= 1
     is_repeated = pairs.duplicated([*unit, "second_condition"]).any()
     return bool(pairs.duplicated(unit).any() and is_one.all(axis=None) and not is_repeated)
 

@@ -93,7 +93,7 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     if n := int((answers["prediction"].isna() & answers["error"].isna()).sum()):
         notes.append(
             f"{n:,} of {len(answers):,} answers are missing (an empty cell of CSV, null or NaN); "
-            "they have no score, unless `missing` is wrong, which counts them as incorrect"
+            "they count as incorrect if `missing` is wrong, and are excluded if it is drop"
         )
     if n := sum(not one for one in references):
         notes.append(f"{n:,} of {len(references):,} answers have no references and no score")

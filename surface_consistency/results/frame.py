@@ -392,7 +392,7 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
             named = f"={unsure[0]}`, with {scored}" if unsure else "`"
             raise DataError(
                 f"{one.name} contains neither scores nor answers; name the column of scores by "
-                f"`score`, or one of answers that are not empty by `prediction{named}. Columns: "
+                f"`score`, or a column of answers (not all empty) by `prediction{named}. Columns: "
                 f"{first_names(part.columns or list(samples))}{'; '.join(['', *own])}"
             )
         notes.append(f"{one.name}: {UNSCORED}")

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import json
+import re
 
 import datasets
 import fsspec
@@ -24,6 +25,7 @@ from surface_consistency.analysis.measures import (
 from surface_consistency.analysis.models import compare
 from surface_consistency.cli.main import main
 from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.matching import match_many
 from surface_consistency.metrics import (
     compare_models,
     consistency as consistency_of_arrays,
@@ -435,7 +437,7 @@ test_accuracy_rejects = refusals(
     (
         ((ONE.drop(columns="correct").assign(answer="x"),), {}),
         ColumnNotFoundError,
-        r"""score .* df\["correct"\] = match_many\(df\['answer'\], df\["references"\]""",
+        r"""score .* df\["correct"\] = match_many\(df\['answer'\], df\['references'\]""",
     ),
     ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert a list of"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
@@ -774,8 +776,11 @@ def test_outcomes_with_integer_items_and_samples_give_the_result_of_texts():
 
     pd.testing.assert_frame_equal(*tables)
     assert tables[0]["n"].tolist() == [80]
-    pairs.loc[3, "second_condition"] = None
-    assert consistency(pairs).to_frame()["n"].tolist() == [240]
+    # A form with a score in some pairs only, or without a name, is not counted once per item.
+    for column, n_scored in (("first_correct", 239), ("second_condition", 240)):
+        lacking = pairs.astype({column: object})
+        lacking.loc[3, column] = None
+        assert consistency(lacking).to_frame()["n"].tolist() == [n_scored]
 
 
 def test_forms_do_not_group_their_own_pairs():
@@ -983,3 +988,15 @@ def test_columns_of_a_file_are_named_as_in_the_file(tmp_path, capsys, function, 
 
 def row_values(result):
     return result.to_frame().round(9).select_dtypes("number").values.tolist()
+
+
+@pytest.mark.parametrize("is_path", [True, False])
+def test_remedy_for_missing_scores_can_be_executed(tmp_path, is_path):
+    df = pd.DataFrame({"id": range(40), "output": list("abcd") * 10, "target": list("abcx") * 10})
+    df.to_csv(tmp_path / "a.csv", index=False)
+
+    with pytest.raises((DataError, ColumnNotFoundError), match="match_many") as raised:
+        accuracy(tmp_path / "a.csv" if is_path else df)
+    code = re.search(r'df\["correct"\] = match_many\(.+?\]\)', str(raised.value))[0]
+    exec(code, {"df": df, "match_many": match_many})
+    assert accuracy(df).to_frame()["accuracy"].tolist() == [0.75]

@@ -66,7 +66,7 @@ REMEDIES = {
     ),
     "no scores and no answers": (
         [{"id": n, "out": "A"} for n in range(2)],
-        *({}, "or one of answers that are not empty by `prediction`", {"prediction": "out"}),
+        *({}, r"or a column of answers \(not all empty\) by `prediction`", {"prediction": "out"}),
     ),
     "costs alone": (
         [{"id": n, "latency": n / 9, "num_tokens": n} for n in range(2)],

@@ -139,7 +139,7 @@ def _tied_share(values: Floats, positive: Flags) -> float:
 def _inference(
     auc: float, centred: Floats, positive: Flags, codes: Integers, confidence: float
 ) -> tuple[float, float, float, str]:
-    """Return bounds and p-value from the centred placements, or the reason why there are none."""
+    """Return bounds and p-value from the centred placements, or the reason for their absence."""
     sides = {"positive": positive, "negative": ~positive}
     sizes = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
     n_effective = {name: float(intervals.effective_number(n)) for name, n in sizes.items()}

@@ -70,9 +70,9 @@ def forms_by(
             "sample": other facts in other forms of the same kind, if all facts have the same forms,
             such as languages or prompts. If forms are templates of a relation, which differ between
             relations, use the relation as `cluster` instead, which covers both.
-        of: A number of forms, at least 1; adds all_correct_of, the probability that so many forms,
-            drawn at random from those of a fact, are all correct. It is comparable between sets of
-            unequal size.
+        of: A number of forms, at least 1; adds all_correct_of, the probability that this number of
+            forms, drawn at random from those of a fact, are all correct. It is comparable between
+            sets of unequal size.
         repeat: Column of the number of a repeated answer to the same form, such as the run. The
             label of a form is then the mean of its repeats, and every metric is its expected value
             for one repeat per form, drawn independently. Not possible with `forms="sample"` or

@@ -97,7 +97,7 @@ def correctness_regression(
 def _fit(
     correct: _inputs.Floats, design: _inputs.Floats, owners: _inputs.Integers, sizes: _inputs.Floats
 ) -> _inputs.Floats | str:
-    """Return coefficients and standard errors, shape `(2, n_terms)`, or why there are none."""
+    """Return coefficients and standard errors, shape `(2, n_terms)`, or why they are undefined."""
     n_terms = design.shape[1]
     if sizes.size <= n_terms:
         return f"{sizes.size} clusters for {n_terms} terms"
