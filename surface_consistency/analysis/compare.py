@@ -159,11 +159,11 @@ class ComparedResults:
         sentences = []
         for metric, result in self.metrics.items():
             rows = result.differences
-            failed = rows["p_worse_holm"] < alpha / 2.0
+            failed, how = rows["p_worse_holm"] < alpha / 2.0, "is worse than"
             if fail_if == "maybe-worse":
-                failed = ~(rows["p_not_worse_holm"] < alpha / 2.0)
+                failed, how = ~(rows["p_not_worse_holm"] < alpha / 2.0), "may be worse than"
             sentences += [
-                f"`fail_if` {fail_if}: {row['model']} against {row['reference']} by {metric}"
+                f"`fail_if` {fail_if} is met: {row['model']} {how} {row['reference']} by {metric}"
                 for row in rows[failed].to_dict("records")
             ]
         return sentences

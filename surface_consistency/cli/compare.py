@@ -248,7 +248,7 @@ def _compare(
     compared = compare_results(source, columns, models, table, has_answers=has_answers)
     _show(result_of(compared), form, out, lists=_lost(compared) if markdown else ())
     if models.fail_if:
-        print(f"`fail_if` {models.fail_if}, clustered by {compared.cluster_note}", file=sys.stderr)
+        print(f"`fail_if` {models.fail_if}, clusters: {compared.cluster_note}", file=sys.stderr)
     failures = compared.failures()
     for failure in failures:
         print(failure, file=sys.stderr)

@@ -161,8 +161,6 @@ class _Terminal(io.TextIOBase):
 
         After the reader has closed the pipe, output is discarded: the exit code stays the same.
         """
-        if self.is_closed:
-            return
         try:
             act(*arguments)
         except BrokenPipeError:

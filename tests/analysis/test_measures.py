@@ -776,6 +776,8 @@ def test_outcomes_with_integer_items_and_samples_give_the_result_of_texts():
 
     pd.testing.assert_frame_equal(*tables)
     assert tables[0]["n"].tolist() == [80]
+    # Redirects that share a condition are several forms of one name: their unit is the pair.
+    assert consistency(pairs.assign(second_condition="b")).to_frame()["n"].tolist() == [240]
     # A form with a score in some pairs only, or without a name, is not counted once per item.
     for column, n_scored in (("first_correct", 239), ("second_condition", 240)):
         lacking = pairs.astype({column: object})

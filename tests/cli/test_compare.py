@@ -57,9 +57,9 @@ def test_exit_code_reports_a_worse_model(worse, options, code, capsys):
     assert main(["compare", *worse, *options]) == code
     printed = capsys.readouterr()
     assert "branch" in printed.out
-    assert ("branch against main by score" in printed.err) is (code == WORSE)
+    assert ("worse than main by score" in printed.err) is (code == WORSE)
     clustered = (
-        f"`fail_if` {options[1]}, clustered by items, assumed to be independent" if options else ""
+        f"`fail_if` {options[1]}, clusters: items, assumed to be independent" if options else ""
     )
     assert printed.err.startswith(clustered)
     assert bool(printed.err) is bool(options)
