@@ -222,7 +222,7 @@ def test_internal_studies_are_not_listed(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run", "slaqq"], "study 'slaqq' not found (did you mean 'slaq'?); available: audit, "),
+        (["run", "slaqq"], "study 'slaqq' not found (did you mean 'slaq'?); available: "),
         (["analyse", "frequncy"], "analysis 'frequncy' not found (did you mean 'frequency'?); "),
         (["analyse", "nothing", "x", "--out", "y"], "analysis 'nothing' not found"),
         (["runn"], "command 'runn' not found (did you mean 'run'?); commands: compare, "),

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.analysis.measures import accuracy
 from surface_consistency.analysis.models import compare
@@ -37,6 +37,7 @@ def clusters(result):
     return result.note
 
 
+@settings(max_examples=15)  # six analyses per example
 @given(COLUMNS)
 def test_files_and_frames_have_the_same_clusters(tmp_path_factory, columns):
     folder, frames = tmp_path_factory.mktemp("files"), {m: made(columns, m) for m in (0, 1)}

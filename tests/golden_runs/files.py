@@ -1,18 +1,36 @@
-"""What a golden run gave, as the text of the files that are pinned."""
+"""The results of golden runs as text, and their comparison with the expected files."""
 
+import csv
 import html
+import io
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import scipy
+from packaging.version import Version
 
 EXPECTED = Path(__file__).parent / "expected"
 """The numbers: one folder of CSV files per run."""
 
 WORDING = Path(__file__).parent / "wording"
 """The text of one page per study, which `python -m tests.golden_runs.make --wording` rewrites."""
+
+TOLERANCE = 1e-12 if Version(scipy.__version__) >= Version("1.15") else 1e-10
+"""Before 1.15, scipy computes quantiles of Student's t to ten digits."""
+
+LOOSE = {
+    # Terms that nearly cancel: a partial correlation of nearly equal columns, a flat fit.
+    "frequency_others": 1e-9,
+    "memorisation_coefficients": 1e-9,
+    # Numbers of 32 bits.
+    "mechanism/": 1e-4,
+}
+"""Tolerances of values that depend on the processor, by a part of "<run>/<file>, column".
+The numbers of a page are rounded, so its text is the same."""
 
 KEYS = ("model", "pair")
 
@@ -21,10 +39,10 @@ _DATE = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(T[\d:.+-]+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class GoldenRun:
-    """What one or several runs gave, whoever made them."""
+    """The results of one run or of several runs."""
 
     tables: dict[str, pd.DataFrame]
-    """By the path of their file below the run's folder, without its ending: "outcomes",
+    """By the path of their file in the folder of the run, without its suffix: "outcomes",
     "tables/overall", "checks/ada/noise_floor"."""
 
     page: str | None = None
@@ -50,7 +68,7 @@ def as_csv(table: pd.DataFrame, *, sort: bool = False) -> str:
 
 
 def visible_text(page: str) -> str:
-    """Strip a page to its text, a line a cell or paragraph, without pictures and what is folded."""
+    """Return the text of a page, one line per cell or paragraph, without pictures and details."""
     page = re.sub(r"(?s)<(style|script|svg|head|details)\b.*?</\1>", "", page)
     page = re.sub(
         r"</?(p|t[dhr]|li|h\d|div|section|table|caption|summary|dd|dt)\b[^>]*>", "\n", page
@@ -60,15 +78,15 @@ def visible_text(page: str) -> str:
 
 
 def values_of(chart: str) -> str:
-    """Return the values that a chart tells who points at a mark, one a line."""
+    """Return the values in the tooltips of a chart, one per line."""
     values = re.findall(r"(?s)<title>(.*?)</title>", chart)
     return "\n".join(["", *values, ""]) if values else ""
 
 
 def whole_text(page: str) -> str:
-    """Strip a page to its text with what is folded and the values of charts, without dates.
+    """Return the text of a page with its details and the values of charts, without dates.
 
-    Command, signature and footer are left out, since they tell when and where it was made.
+    The command, the signature and the footer are excluded: they depend on the time and the machine.
     """
     from surface_consistency import __version__
 
@@ -77,3 +95,40 @@ def whole_text(page: str) -> str:
     page = re.sub(r"(?s)<svg\b.*?</svg>", lambda found: values_of(found[0]), page)
     text = visible_text(re.sub(r"</?details[^>]*>", "\n", page))
     return _DATE.sub("DATE", text).replace(__version__, "VERSION")
+
+
+def pinned(name):
+    """Return the expected files of a run, as text."""
+    home = EXPECTED / name
+    return {
+        path.relative_to(home).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(home.rglob("*.*"))
+        if path.is_file()
+    }
+
+
+def is_same(found, wanted, place):
+    """Return True if two cells have the same value within the tolerance of their place."""
+    if found == wanted:
+        return True
+    near = next((near for part, near in LOOSE.items() if part in place), TOLERANCE)
+    try:
+        return math.isclose(float(found), float(wanted), rel_tol=near, abs_tol=near)
+    except ValueError:
+        return False
+
+
+def differences(file, found, wanted):
+    """Return one line per difference of a table from its expected text."""
+    found_rows, rows = (list(csv.DictReader(io.StringIO(text))) for text in (found, wanted))
+    found_columns, columns = (next(csv.reader(io.StringIO(text))) for text in (found, wanted))
+    if found_columns != columns:
+        return [f"{file}: columns {found_columns} where {columns} are pinned"]
+    if len(found_rows) != len(rows):
+        return [f"{file}: {len(found_rows)} rows where {len(rows)} are pinned"]
+    return [
+        f"{file} row {place + 1}, {name}: {found_row[name]!r} where {row[name]!r} is pinned"
+        for place, (found_row, row) in enumerate(zip(found_rows, rows, strict=True))
+        for name in columns
+        if not is_same(found_row[name], row[name], f"{file}, {name}")
+    ]

@@ -1,11 +1,10 @@
 """Golden runs: small, fixed inputs sent through every study, from the question to the page.
 
-This module is the adapter: the only part of the golden runs that calls the studies, and the only
-one that changes when their functions do. `inputs.py` contains models and data, `files.py` writes
-results as text, and `test_golden_runs.py` compares.
+Only this module of the golden runs calls the studies. `inputs.py` contains models and data,
+`files.py` writes and compares results as text, and `test_golden_runs.py` contains the tests.
 
 Numbers (`expected/`, CSV files) are fixed. A number that changes on purpose gets a line "Numbers
-change" in the changelog, and only the files of its run are written again:
+change" in the changelog, and the files of its run that differ are written again:
 
     python -m tests.golden_runs.make NAME ...
 
@@ -15,7 +14,6 @@ the diff after:
     python -m tests.golden_runs.make --wording [NAME ...]
 """
 
-import shutil
 import sys
 import tempfile
 import warnings
@@ -47,7 +45,7 @@ from surface_consistency.studies.slaq.page import slaq_report_tables
 from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 from tests.golden_runs import inputs
-from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
+from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, differences, pinned, whole_text
 from tests.golden_runs.gather import (
     RESAMPLES,
     gathered,
@@ -113,7 +111,7 @@ def redirectqa(home: Path) -> GoldenRun:
 
 
 def slaq(home: Path) -> GoldenRun:
-    """Two models in all forms; a rule judges one, a model the other; both held against labels."""
+    """Two models in all forms; one judged by a rule, one by a model, both compared with labels."""
 
     class Judged(SlaqStudy):
         report = replace(SlaqStudy.report, tables=(partial(slaq_report_tables, n_null=200),))
@@ -319,10 +317,12 @@ def main(words: list[str]) -> None:
         with tempfile.TemporaryDirectory() as home:
             run = RUNS[name](Path(home))
         texts = {f"{name}.txt": whole_text(run.page)} if is_wording else run.texts
-        folder = WORDING if is_wording else EXPECTED / name
-        if not is_wording:
-            shutil.rmtree(folder, ignore_errors=True)
+        folder, old = (WORDING, {}) if is_wording else (EXPECTED / name, pinned(name))
+        for file in old.keys() - texts.keys():
+            (folder / file).unlink()
         for file, text in texts.items():
+            if file in old and not differences(f"{name}/{file}", text, old[file]):
+                continue  # Differences within the tolerance depend on the processor.
             target = folder / file
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")

@@ -1,39 +1,21 @@
-"""Every study returns the outcomes, tables and checks of `expected/`, within `TOLERANCE`.
+"""Every study returns the outcomes, tables and checks of `expected/`, within a tolerance.
 
 The text of one page per study is compared with `wording/`, line by line. `make.py` defines the
 runs and writes both.
 """
 
-import csv
-import io
-import math
 import re
 from difflib import unified_diff
 from itertools import islice
 
 import pytest
-import scipy
-from packaging.version import Version
 
-from tests.golden_runs.files import EXPECTED, WORDING, whole_text
+from tests.golden_runs.files import WORDING, differences, pinned, whole_text
 from tests.golden_runs.make import PAGES, RUNS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
 )
-
-TOLERANCE = 1e-12 if Version(scipy.__version__) >= Version("1.15") else 1e-10
-"""Before 1.15 scipy inverts Student's t, of which the intervals are, to ten digits."""
-
-LOOSE = {
-    # Terms that nearly cancel: a partial correlation of columns that are nearly one, a flat fit.
-    "frequency_others": 1e-9,
-    "memorisation_coefficients": 1e-9,
-    # Numbers of 32 bits.
-    "mechanism/": 1e-4,
-}
-"""What another processor gives less exactly, by a part of "<run>/<file>, column".
-The numbers of a page are rounded, so its text is the same."""
 
 NEEDS = {
     "mechanism": ("torch", "transformers"),
@@ -44,47 +26,10 @@ NEEDS = {
 
 @pytest.fixture(scope="module", params=sorted(RUNS))
 def made(request, tmp_path_factory):
-    """The name of a golden run, and what it gives now."""
+    """Return the name of a golden run and its current result."""
     for library in NEEDS.get(request.param, ()):
         pytest.importorskip(library)
     return request.param, RUNS[request.param](tmp_path_factory.mktemp(request.param))
-
-
-def pinned(name):
-    """The files of a run, as text."""
-    home = EXPECTED / name
-    return {
-        path.relative_to(home).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(home.rglob("*.*"))
-        if path.is_file()
-    }
-
-
-def is_same(found, wanted, place):
-    """Whether two cells hold one value; the place is that of `LOOSE`."""
-    if found == wanted:
-        return True
-    near = next((near for part, near in LOOSE.items() if part in place), TOLERANCE)
-    try:
-        return math.isclose(float(found), float(wanted), rel_tol=near, abs_tol=near)
-    except ValueError:
-        return False
-
-
-def differences(file, found, wanted):
-    """Tell where a table differs from its pinned text."""
-    found_rows, rows = (list(csv.DictReader(io.StringIO(text))) for text in (found, wanted))
-    found_columns, columns = (next(csv.reader(io.StringIO(text))) for text in (found, wanted))
-    if found_columns != columns:
-        return [f"{file}: columns {found_columns} where {columns} are pinned"]
-    if len(found_rows) != len(rows):
-        return [f"{file}: {len(found_rows)} rows where {len(rows)} are pinned"]
-    return [
-        f"{file} row {place + 1}, {name}: {found_row[name]!r} where {row[name]!r} is pinned"
-        for place, (found_row, row) in enumerate(zip(found_rows, rows, strict=True))
-        for name in columns
-        if not is_same(found_row[name], row[name], f"{file}, {name}")
-    ]
 
 
 def test_files_and_values_are_those_that_were_pinned(made):
@@ -123,7 +68,7 @@ def test_the_wording_of_a_page_is_unchanged(made):
         ("a,b\nx,0.5\nx,0.5\n", "f.csv: 2 rows where 1 are pinned"),
     ],
 )
-def test_differences_are_told(found, message):
-    told = differences("f.csv", found, "a,b\nx,0.5\n")
+def test_differences_are_listed(found, message):
+    listed = differences("f.csv", found, "a,b\nx,0.5\n")
 
-    assert [bool(re.match(message or "", line)) for line in told] == [True] * bool(message)
+    assert [bool(re.match(message or "", line)) for line in listed] == [True] * bool(message)

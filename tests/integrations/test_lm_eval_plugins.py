@@ -142,7 +142,7 @@ def test_entry_points_equal_the_registered_functions():
         "lm_eval.metrics": named,
         "lm_eval.aggregations": RATES,
         "lm_eval.filters": {"answer_span"},
-    }
+    }, "reinstall the package after a change of entry points in pyproject.toml"
     for (group, name), point in entries().items():
         loaded = point.load()
         if group != "lm_eval.filters":  # The harness compares both when the metric is registered.

@@ -48,7 +48,7 @@ def test_a_name_clash_of_two_packages_affects_only_the_clashing_rule(tmp_path, m
             pytest.raises(PluginError, match="must have a `name` and be hashable"),
         ):
             match("x", ["x"], rule=name)
-    with pytest.raises(PluginError, match="available: boundary, exact, fuzzy, popqa, segmented"):
+    with pytest.raises(PluginError, match=r"available: .*popqa, .*squad_f1"):
         match("x", ["x"], rule="nothing:Nope")
 
 
