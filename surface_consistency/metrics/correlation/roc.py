@@ -69,7 +69,7 @@ def clustered_auc(
     marks = np.asarray(plain(labels), dtype=np.float64)
     if values.shape != marks.shape or values.ndim != 1:
         raise ValueError(
-            "scores and labels must have equal lengths, one entry per example; got shapes "
+            "scores and labels must be one-dimensional, with one entry per example; got shapes "
             f"{values.shape} and {marks.shape}"
         )
     if np.isnan(values).any():
