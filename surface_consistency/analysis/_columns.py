@@ -383,7 +383,7 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     elif role == "score" and (texts := [one for one in USUAL["prediction"] if one in columns]):
         remedy += f", or score the answers by {_scored_by(texts, columns)}"
     elif role in ("item", "form") and {"first_correct", "second_correct"} <= {*columns}:
-        remedy = "df.assign(pair=range(len(df))) if each row is a separate pair, or use paired"
+        remedy = "a column pair (df.assign(pair=range(len(df))) for one per row), or use paired"
     if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
     raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
