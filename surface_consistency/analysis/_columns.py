@@ -33,6 +33,7 @@ from surface_consistency.text import did_you_mean
 _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".arrow")
 _SCORES: Final = ("score", "correct")
 """Default columns of scores, which may have another name in files."""
+_COLUMN_TYPES: Final = {list, tuple, range, np.ndarray, pd.Series}
 _NOTES: Final = "notes of read_results"
 _MOST_GROUPS: Final = 5_000
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
@@ -48,8 +49,9 @@ def to_frame(
     """Return data as a frame with a fresh index.
 
     Args:
-        data: A DataFrame; a `datasets.Dataset`, polars or Arrow table; a list of dictionaries; or
-            a source of `read_results`: a file or folder, or a log of inspect_ai.
+        data: A DataFrame; a `datasets.Dataset`, polars or Arrow table; a list of dictionaries; a
+            dictionary of columns; or a source of `read_results`: a file or folder, or a log of
+            inspect_ai.
         tables: Columns of scores of a table with one row per pair or fact. A file with these
             columns is read as such a table, and a run folder as its outcomes.
         by: Columns of groups.
@@ -72,12 +74,15 @@ def to_frame(
         frame = _read(data, tables, column_names(by), score, named)
     elif hasattr(data, "to_pandas"):
         frame = data.to_pandas()
-    elif isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
+    elif (isinstance(data, list) and data and all(isinstance(row, dict) for row in data)) or (
+        isinstance(data, dict) and {*map(type, data.values())} <= _COLUMN_TYPES
+    ):
         frame = pd.DataFrame(data)
     else:
         raise TypeError(
-            "df must be a DataFrame, a list of dictionaries or a file, with one row per answer or "
-            f"pair; got {type(data).__name__}. To convert a list of scores, use "
+            "df must be a DataFrame, a list of dictionaries, a dictionary of columns or a file, "
+            f"with one row per answer or pair; got {type(data).__name__}. To convert arrays, use a "
+            "DataFrame with a column per array, such as "
             'pd.DataFrame({"item": range(len(scores)), "correct": scores})'
         )
     if frame.empty:
@@ -377,6 +382,8 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
         remedy = 'score="first_correct" or "second_correct" for one condition, or use paired'
     elif role == "score" and (texts := [one for one in USUAL["prediction"] if one in columns]):
         remedy += f", or score the answers by {_scored_by(texts, columns)}"
+    elif role in ("item", "form") and {"first_correct", "second_correct"} <= {*columns}:
+        remedy = "a column pair (df.assign(pair=range(len(df))) for one per row), or use paired"
     if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
     raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
@@ -638,9 +645,16 @@ def _found_cluster(
 
 
 def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
-    """Return whether a score is neither 0 nor 1; raise an error if there is a reason."""
+    """Return whether a score is neither 0 nor 1; raise an error for a text, or with a reason."""
     known = column.dropna()
     graded = known[~known.isin((0, 1))]
+    if len(graded) and isinstance(graded.iloc[0], str):
+        name = shown(column.name)
+        raise ValueError(
+            f"column {name} has the text {shown(graded.iloc[0])} in row {graded.index[0]}, and a "
+            f"score is a number; convert texts of numbers with pandas.to_numeric(df[{name}]), and "
+            f"words with df[{name}].map({{'True': 1, 'False': 0}})"
+        )
     if len(graded) and binary_reason:
         score = plain_label(graded.iloc[0])
         raise ValueError(

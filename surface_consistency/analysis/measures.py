@@ -2,10 +2,10 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,7 @@ from surface_consistency.tables.table import interval_column
 Missing = Literal["drop", "raise", "wrong"]
 """Handling of missing scores: exclude the row, raise an error, or count it as incorrect."""
 
+_P = ParamSpec("_P")
 _MOST: Final = 3
 """Maximum number of rows with separate sentences."""
 _PLACE: Final = "row of the table"
@@ -75,16 +76,32 @@ class _Estimate(NamedTuple):
     """Columns of counts whose sum is the denominator; all rows by default."""
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress warnings that sentences repeat: excluded rows and undefined numbers."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnscoredWarning)
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        yield
+def _of_frame(arrays: str) -> Callable[[Callable[_P, Result]], Callable[_P, Result]]:
+    """Check that a call has one table, and suppress warnings that sentences repeat.
+
+    Args:
+        arrays: Code for arrays in place of a table, for the message.
+    """
+
+    def of_function(function: Callable[_P, Result]) -> Callable[_P, Result]:
+        @wraps(function)
+        def called(*args: _P.args, **kwargs: _P.kwargs) -> Result:
+            if len(args) + ("df" in kwargs) != 1:
+                raise TypeError(
+                    f"{function.__name__} needs one table df and the names of its columns by "
+                    f"keyword; got {len(args)} positional arguments. For arrays use {arrays}"
+                )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnscoredWarning)
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                return function(*args, **kwargs)
+
+        return called
+
+    return of_function
 
 
-@_quiet()
+@_of_frame('surface_consistency.accuracy(pandas.DataFrame({"correct": scores}))')
 def accuracy(
     df: object,
     *,
@@ -102,7 +119,7 @@ def accuracy(
 
     Args:
         df: One row per answer: a DataFrame, a `datasets.Dataset`, polars or Arrow table, a list of
-            dictionaries, or a file of results of any tool.
+            dictionaries, a dictionary of columns, or a file of results of any tool.
         score: Column of scores: 0 or 1, or graded.
         item: Column of items; by default a standard name such as "id" or "fact", if there is one.
         form: Column of the form of an item, such as its wording; a standard name by default.
@@ -169,7 +186,7 @@ def accuracy(
                    unit=unit, noise=noise)  # fmt: skip
 
 
-@_quiet()
+@_of_frame("surface_consistency.metrics.consistency(first, second)")
 def consistency(
     df: object,
     *,
@@ -186,9 +203,10 @@ def consistency(
     """Return the probability that two forms of an item are both correct or both incorrect.
 
     Args:
-        df: One row per item and form, as for `accuracy`; or an outcomes frame (`pair`, `item`,
-            `first_correct`, `second_correct`). If its pairs compare one form of an item with named
-            other forms, each form of the item counts once; otherwise each pair has two forms.
+        df: One row per item and form, as for `accuracy`; or an outcomes frame (`pair`, unless each
+            item has one pair, `item`, `first_correct`, `second_correct`). If its pairs compare one
+            form of an item with named other forms, each form of the item counts once; otherwise
+            each pair has two forms.
         item: Column of items.
         form: Column of forms: a wording, a name, a language, a prompt.
         score: Column of scores, 0 or 1.
@@ -274,7 +292,7 @@ def consistency(
     )  # fmt: skip
 
 
-@_quiet()
+@_of_frame("surface_consistency.metrics.paired_table(first, second)")
 def paired(
     df: object,
     *,
@@ -403,7 +421,10 @@ _OWN_ROWS: Final = {
 """Rate that needs a column which may be missing, and its name in the note."""
 
 
-@_quiet()
+@_of_frame(
+    "surface_consistency.metrics.leakage(del_off), retrieval_mediated(del_on, del_off) and "
+    "interference(del_on, del_off)"
+)
 def forgetting(
     df: object,
     *,
@@ -545,7 +566,7 @@ def forgetting(
                    remedy=remedy, lack=f"have no score in {' or '.join(empty)}")  # fmt: skip
 
 
-@_quiet()
+@_of_frame("surface_consistency.metrics.alignment(short, long)")
 def alignment(
     df: object,
     *,
@@ -641,7 +662,7 @@ def alignment(
                    p_title="p (F_L − F_S)", note="p is of F_L − F_S.")  # fmt: skip
 
 
-@_quiet()
+@_of_frame("surface_consistency.metrics.partial_correlation(x, y, controls)")
 def partial_correlation(
     df: object,
     *,
@@ -724,8 +745,14 @@ def outcome_rows(
         is "pairs": the pair is the item and the condition is the form. Other frames are returned
         unchanged, with "items".
     """
-    if not {"pair", *OUTCOMES} <= {*frame} or {"form", "correct"} & {*frame}:
+    names = {*frame}
+    if not {*OUTCOMES} <= names or {"form", "correct"} & names or not {"pair", "item"} & names:
         return frame, "items"
+    if "pair" not in names:
+        keys = [name for name in ("model", "item", repeat) if name in names]
+        if frame[keys].astype(str).duplicated().any():
+            return frame, "items"
+        frame = frame.assign(pair=frame["item"])
     has_items = "item" in frame and frame["item"].notna().all()
     pairs = frame.assign(fact=frame["item" if has_items else "pair"])
     known = dict.fromkeys(("model", "fact", "sample", repeat or "sample"))

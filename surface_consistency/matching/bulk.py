@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.matching.rule import Rule, check_references, one_reference
+from surface_consistency.matching.rule import FoldedRule, Rule, check_references, one_reference
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.truth import NoTruthValue
 
@@ -131,6 +131,7 @@ def match_many(
     references: Sequence[str | Sequence[str]],
     *,
     rule: str | Rule[Any] = "popqa",
+    fold_accents: bool = False,
 ) -> npt.NDArray[np.bool_]:
     """Score many predictions by a rule, each as `match` would.
 
@@ -139,6 +140,7 @@ def match_many(
             column of pandas, Arrow, polars or `datasets`.
         references: Accepted answers of each row, shape `(n_rows,)`; a string is one reference.
         rule: As for `match`.
+        fold_accents: As for `match`.
 
     Returns:
         Whether each prediction matches, shape `(n_rows,)`.
@@ -165,14 +167,9 @@ def match_many(
             f"`references` must have one entry per prediction, got the string {references!r}; pass "
             "a list of strings or of lists of strings"
         )
-    rows = _listed(references)
-    for row, one in enumerate(rows):
-        if isinstance(one, str):
-            try:
-                rows[row] = one_reference(one)
-            except ValueError as error:
-                raise ValueError(f"row {row}: {error}") from None
-    columns = match_columns(_listed(predictions), rows, rule=rule, on_missing="raise")
+    columns = match_columns(
+        predictions, references, rule=rule, fold_accents=fold_accents, on_missing="raise"
+    )
     return np.array(columns.is_match, dtype=np.bool_)
 
 
@@ -186,9 +183,10 @@ def _listed(column: Sequence[Any]) -> list[Any]:
 
 def match_columns(
     predictions: Sequence[str | None],
-    references: Sequence[Sequence[str] | None],
+    references: Sequence[str | Sequence[str] | None],
     *,
     rule: str | Rule[Any] = "popqa",
+    fold_accents: bool = False,
     on_missing: Literal["unscored", "raise"] = "unscored",
     first_row: int = 0,
 ) -> MatchColumns:
@@ -199,10 +197,10 @@ def match_columns(
     on the same questions cost less. Predictions are not cached between chunks of rows.
 
     Args:
-        predictions: The scored parts of the outputs, shape `(n_rows,)`; None (or NaN, as pandas
-            writes it) if missing.
-        references: Accepted answers of each row, shape `(n_rows,)`; None if missing.
-        rule: Name of a rule, one of `RULES`, or a rule with other options.
+        predictions: As for `match_many`; None (or NaN or NA, as in pandas) if missing.
+        references: As for `match_many`; None if missing.
+        rule: As for `match`.
+        fold_accents: As for `match`.
         on_missing: How to treat a row without prediction or without accepted answers: "unscored",
             the default, returns None and the reason; "raise" raises ValueError.
         first_row: Number of the first row in messages, for callers that score a file in parts.
@@ -212,8 +210,7 @@ def match_columns(
         The labels, scores, matched references and reasons in columns.
 
     Raises:
-        TypeError: If a prediction or a reference is not a string, or the references of a row are
-            a single string.
+        TypeError: If a prediction or a reference is not a string.
         ValueError: If the columns differ in length, the rule or `on_missing` is unknown, an
             accepted answer is blank, or an entry is missing and `on_missing` is "raise".
 
@@ -230,7 +227,7 @@ def match_columns(
         >>> columns.reason
         [None, 'no prediction']
     """
-    chosen = resolve_rule(rule)
+    chosen = FoldedRule(resolve_rule(rule)) if fold_accents else resolve_rule(rule)
     if on_missing not in ("unscored", "raise"):
         raise ValueError(f"`on_missing` must be 'unscored' or 'raise', got {on_missing!r}")
     if len(predictions) != len(references):
@@ -242,7 +239,7 @@ def match_columns(
     matched: list[str | None] = []
     score: list[float] = []
     reason: list[str | None] = []
-    all_predictions, all_answers = list(predictions), list(references)
+    all_predictions, all_answers = _listed(predictions), _listed(references)
     for begin in range(0, len(all_predictions), _ROWS_AT_ONCE):
         start, end = first_row + begin, begin + _ROWS_AT_ONCE
         texts = _texts(all_predictions[begin:end], start)
@@ -291,8 +288,8 @@ def _raise_on_missing(
     for row, (text, accepted) in enumerate(zip(texts, sets, strict=True), start):
         if text is None or not accepted:
             raise ValueError(
-                f"row {row}: {_reason(text)}; exclude the row, or pass '' to count the prediction "
-                "as incorrect"
+                f"row {row}: {_reason(text)}; exclude the row, pass '' to count the prediction as "
+                "incorrect, or use surface_consistency.matching.match_columns, which keeps the row"
             )
 
 
@@ -317,13 +314,19 @@ def _sets(sets: list[Any], start: int) -> list[tuple[str, ...]]:
     if set(map(type, sets)) <= {tuple, list}:
         return list(map(tuple, sets))
     for row, accepted in enumerate(sets, start):
-        if isinstance(accepted, str) or not (
-            _is_missing(accepted) or isinstance(accepted, Iterable)
-        ):
-            raise TypeError(f"row {row}: `references` must be lists of strings, got {accepted!r}")
+        if isinstance(accepted, str):
+            try:
+                sets[row - start] = one_reference(accepted)
+            except ValueError as error:
+                raise ValueError(f"row {row}: {error}") from None
+        elif not (_is_missing(accepted) or isinstance(accepted, Iterable)):
+            raise TypeError(
+                f"row {row}: `references` must be strings or lists of strings, got {accepted!r}"
+            )
     return [() if _is_missing(accepted) else tuple(accepted) for accepted in sets]
 
 
 def _is_missing(value: object) -> bool:
-    """Return whether a value is None, or the NaN that pandas writes for it."""
-    return value is None or (isinstance(value, float) and isnan(value))
+    """Return whether a value is None, or the NaN or NA that pandas writes for it."""
+    is_nan = isinstance(value, float) and isnan(value)
+    return value is None or is_nan or type(value).__name__ == "NAType"

@@ -16,6 +16,7 @@ from surface_consistency.matching.segmented import SegmentedRule
 from surface_consistency.matching.squad import SquadEmRule, SquadF1Rule
 from surface_consistency.matching.token_f1 import TokenF1Rule
 from surface_consistency.plugins import Plugins
+from surface_consistency.text import did_you_mean
 
 _logger = logging.getLogger(__name__)
 
@@ -126,7 +127,11 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
         return FoldedRule(resolve_rule(rule.removesuffix(FOLDED)))
     names = list(dict.fromkeys([*RULES, *_PLUGINS.names()]))
     if ":" not in rule and rule not in {name.rpartition(":")[2] for name in names}:
-        raise ValueError(f"`rule` must be one of {', '.join(names)}; got {rule!r}")
+        near = did_you_mean(rule, [*names, *(name + FOLDED for name in names)])
+        raise ValueError(
+            f"`rule` must be one of {', '.join(names)}, or one of these followed by {FOLDED!r} to "
+            f"ignore accents; got {rule!r}{near}"
+        )
     made = _PLUGINS.make(rule)
     if not isinstance(made, Rule):
         raise PluginError(

@@ -98,10 +98,15 @@ def outcome_cells(
     codes = [verdict_codes(first, names[0]), verdict_codes(second, names[1])]
     check_equal_lengths(**{name: code.size for name, code in zip(names, codes, strict=True)})
     for code, name in zip(codes, names, strict=True):
-        check_complete(code == MISSING, name, missing, rows="pairs", is_verdict=True)
+        check_complete(code == MISSING, name, missing, rows=row_unit(names), is_verdict=True)
     cells = (2 * (1 - codes[0]) + (1 - codes[1])).astype(np.int8)
     cells[(codes[0] == MISSING) | (codes[1] == MISSING)] = MISSING
     return cells
+
+
+def row_unit(names: Sequence[str]) -> str:
+    """Name the rows of arrays in messages: pairs, or the answers of a single array."""
+    return "pairs" if len({*names}) > 1 else "answers"
 
 
 def plain(values: Any) -> Any:  # noqa: ANN401 - any kind of values
@@ -147,7 +152,11 @@ def _vector(values: npt.ArrayLike, name: str, what: str = "") -> npt.NDArray[Any
         values = np.asarray(values.tolist(), dtype=object)
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional{what}; got shape {array.shape}")
+        remedy = f"; pass numpy.ravel({name}) to pool all its values"
+        remedy += f", numpy.asarray({name})[:, 0] for one column{what}" * (array.ndim == 2)
+        raise ValueError(
+            f"{name} must be one-dimensional, shape (n_rows,); got shape {array.shape}{remedy}"
+        )
     if array.dtype.kind in "biuf":
         return array
     # Filled from the input, because `asarray` converts a list of mixed types to strings.
@@ -161,7 +170,9 @@ def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
     array = _vector(
         values,
         name,
-        ", one score per pair (for more forms of an item use surface_consistency.consistency(df))",
+        f", or, if rows are items and columns are forms, surface_consistency.consistency(pandas."
+        f"DataFrame({name}).melt(ignore_index=False, var_name='form', value_name='correct')"
+        ".reset_index(names='item'))",
     )
     if array.dtype.kind == "b":
         return array.astype(np.int8)
@@ -252,8 +263,13 @@ def _code_of_object(value: object, index: int, name: str) -> int:
 def _not_a_verdict(value: object, index: int, name: str) -> ValueError:
     return ValueError(
         f"{name}[{index}] is {shown(value)}, which is not a correctness label: pass True or False, "
-        "1 or 0, or None or NaN if the answer was not scored"
+        f"1 or 0, or None or NaN if the answer was not scored{_of_text(value)}"
     )
+
+
+def _of_text(value: object) -> str:
+    """Return the remedy for a number that is a text."""
+    return "; pandas.to_numeric converts texts of numbers" if isinstance(value, str) else ""
 
 
 def numeric_vector(values: npt.ArrayLike, name: str) -> Floats:
@@ -340,7 +356,7 @@ def _number(value: object, index: int, name: str) -> float:
         return float(value)
     if is_missing(value):
         return np.nan
-    raise TypeError(f"{name}[{index}] is {shown(value)}, which is not a number")
+    raise TypeError(f"{name}[{index}] is {shown(value)}, which is not a number{_of_text(value)}")
 
 
 def label_codes(

@@ -13,6 +13,7 @@ import pingouin
 import pyarrow as pa
 import pytest
 
+import surface_consistency
 from surface_consistency.analysis.measures import (
     PAIRS,
     accuracy,
@@ -439,7 +440,7 @@ test_accuracy_rejects = refusals(
         ColumnNotFoundError,
         r"""score .* df\["correct"\] = match_many\(df\['answer'\], df\['references'\]""",
     ),
-    ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert a list of"),
+    ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert arrays, use"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
     (
         ((ONE.drop(columns="correct").assign(hit=1, acc=0),), {}),
@@ -810,6 +811,48 @@ def test_lists_of_labels_in_a_csv_of_outcomes_give_the_groups_of_the_frame(tmp_p
 
     assert tables[0]["type"].tolist() == ["a, b", "alias", "error", "none"]
     pd.testing.assert_frame_equal(*tables)
+
+
+def test_outcomes_without_a_column_of_pairs_have_one_pair_per_item():
+    pairs = pd.DataFrame({"item": range(40), "first_correct": [1, 0] * 20, "second_correct": 1})
+
+    assert row_values(consistency(pairs)) == row_values(consistency(pairs.assign(pair=range(40))))
+    for df in (pairs.assign(item=1), pairs.drop(columns="item")):
+        with pytest.raises(ColumnNotFoundError, match=r"pass a column pair .*or use pai") as raised:
+            consistency(df)
+        code = re.search(r"\((df\.assign\(.+\)\)) for", str(raised.value))[1]
+        assert consistency(eval(code, {"df": df})).to_frame()["consistency"].tolist() == [0.5]
+
+
+ARRAYS = {name: np.array([0, 1, 1, 0, 1, 0, 1]) for name in ("scores", "first", "short", "x")}
+ARRAYS |= {name: np.array([0, 1, 0, 0, 1, 1, 1]) for name in ("second", "long", "y", "del_off")}
+ARRAYS |= {"controls": np.arange(7), "pandas": pd, "surface_consistency": surface_consistency}
+
+
+FUNCTIONS = [accuracy, consistency, paired, forgetting, alignment, partial_correlation]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_remedy_for_arrays_can_be_executed(function):
+    with pytest.raises(TypeError, match=f"{function.__name__} needs one table df") as raised:
+        function(ARRAYS["x"], ARRAYS["y"])
+
+    code = re.search(r"For arrays use (.*?\)+)(,|$)", str(raised.value))[1]
+    assert eval(code, dict(ARRAYS)) is not None
+    columns = {"topic": range(7), "short": [*ARRAYS["x"]], "long": ARRAYS["y"]}
+    assert row_values(alignment(columns)) == row_values(alignment(pd.DataFrame(columns)))
+
+
+@pytest.mark.parametrize("function", [accuracy, consistency])
+@pytest.mark.parametrize(("texts", "start"), [("01", "pandas"), (("False", "True"), "df.*map")])
+def test_remedy_for_scores_that_are_texts_can_be_executed(function, texts, start):
+    df = ONE.assign(correct=[texts[score] for score in ONE["correct"]])
+    with pytest.raises(ValueError, match=r"'correct' has the text .* in row 0") as raised:
+        function(df)
+
+    code = re.search(rf"with ({start}.*?\))(,|$)", str(raised.value))[1]
+    df["correct"] = eval(code, {"pandas": pd, "df": df})
+    assert row_values(function(df)) == row_values(function(ONE))
 
 
 def test_error_for_a_column_of_forms_does_not_suggest_none():

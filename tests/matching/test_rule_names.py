@@ -14,6 +14,8 @@ def test_default_rule_is_popqa_and_unknown_rules_are_rejected():
     )
     with pytest.raises(ValueError, match=r"one of popqa, exact, boundary, .*; got 'contains'"):
         match("x", ["x"], rule="contains")
+    with pytest.raises(ValueError, match=r"followed by '\+fold_acc.* \(did you mean 'popqa\+f"):
+        match("x", ["x"], rule="popqa+fold_accent")
     with pytest.raises(TypeError, match="`rule` must be a name or a Rule, got function"):
         match("x", ["x"], rule=match)
 

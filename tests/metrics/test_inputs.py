@@ -1,10 +1,12 @@
 import math
+import re
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+import surface_consistency
 from surface_consistency.metrics import (
     _inputs,
     alignment,
@@ -39,6 +41,18 @@ test_columns_with_different_indices_are_rejected = refusals(
     (popularity_shift, "original and perturbed have different indices"),
     (split_accuracy, "scores and correct have different indices"),
 )
+
+
+def test_remedies_for_two_dimensional_labels_can_be_executed():
+    first = [[1, 0, 1], [0, 1, 1]]
+    with pytest.raises(ValueError, match=r"shape \(n_rows,\); got shape \(2, 3\); pass") as raised:
+        flip_rate(first, first)
+
+    codes = re.findall(r"numpy\.\S+\)(?:\[:, 0\])?|surface_consistency.*", str(raised.value))
+    names = {"numpy": np, "pandas": pd, "surface_consistency": surface_consistency, "first": first}
+    *shorter, of_forms = (eval(code, names) for code in codes)
+    assert [flip_rate(one, np.ones(len(one))) for one in shorter] == [1 / 3, 0.5]
+    assert of_forms.to_frame()[["n", "accuracy"]].values.tolist() == [[2, 2 / 3]]
 
 
 def tensors(dtype=None, **options):

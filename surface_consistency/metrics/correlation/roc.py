@@ -69,8 +69,8 @@ def clustered_auc(
     marks = np.asarray(plain(labels), dtype=np.float64)
     if values.shape != marks.shape or values.ndim != 1:
         raise ValueError(
-            "scores and labels must have equal lengths, one entry per example; got shapes "
-            f"{values.shape} and {marks.shape}"
+            "scores and labels must be one-dimensional, of equal lengths, one entry per example; "
+            f"got shapes {values.shape} and {marks.shape}"
         )
     if np.isnan(values).any():
         raise ValueError(f"scores[{int(np.isnan(values).argmax())}] is NaN; drop that example")

@@ -401,12 +401,13 @@ def proportion_of_cells(
 ) -> float:
     """Return the proportion of scored pairs in some cells (0 both, 1 first only, ...)."""
     cells = _inputs.outcome_cells(first, second, missing=missing, names=names)
-    _inputs.warn_unscored(int((cells == _inputs.MISSING).sum()), cells.size, stacklevel=3)
+    n_missing, unit = int((cells == _inputs.MISSING).sum()), _inputs.row_unit(names)
+    _inputs.warn_unscored(n_missing, cells.size, what=unit, stacklevel=3)
     counts = np.bincount(cells[cells != _inputs.MISSING], minlength=4)
     n = int(counts[list(among)].sum())
     if n == 0:
         _inputs.warn_undefined(
-            "the rate is undefined (NaN): no pair enters its denominator", stacklevel=3
+            f"the rate is undefined (NaN): no {unit[:-1]} enters its denominator", stacklevel=3
         )
         return math.nan
     return int(counts[[cell for cell in wanted if cell in among]].sum()) / n

@@ -25,8 +25,8 @@ def streak_counts(verdicts: Codes, groups: Integers, n_groups: int) -> Integers:
         for slot in range(1, n_slots):
             cells = np.where(verdicts[:, slot - 1] == streak, cells + 1, n_slots * groups)
             right = cells[verdicts[:, slot] == 1]
-            counts[:, kind, :, 0] += np.bincount(cells, minlength=size).reshape(n_groups, -1)
-            counts[:, kind, :, 1] += np.bincount(right, minlength=size).reshape(n_groups, -1)
+            counts[:, kind, :, 0] += np.bincount(cells, minlength=size).reshape(n_groups, n_slots)
+            counts[:, kind, :, 1] += np.bincount(right, minlength=size).reshape(n_groups, n_slots)
     return counts
 
 

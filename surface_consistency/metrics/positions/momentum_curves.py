@@ -243,17 +243,18 @@ def momentum(
 
     Raises:
         ValueError: If the shape is another, there are fewer than two slots, rows have unequal
-            numbers of slots, a value is not a correctness label or (under "raise") missing, no
-            response is complete, a row of `orders` does not contain each sub-question once,
-            `orders` is None with several permutations, an option is out of range, or under
-            "topic-and-slot" there are more than 12 slots.
+            numbers of slots, a value is not a correctness label or (under "raise") missing, a row
+            of `orders` does not contain each sub-question once, `orders` is None with several
+            permutations, an option is out of range, or under "topic-and-slot" there are more than
+            12 slots.
         TypeError: If `orders` or `n_null` are not integers.
 
     Notes:
         The probability is NaN for a length after which no slot follows, the slope if all runs have
-        the same length, and bounds if there is a single topic; one `UndefinedMetricWarning` reports
-        these. The order of topics and permutations does not matter, except for the random draws.
-        Swapping correct and incorrect swaps the curves and changes each probability p to 1 - p.
+        the same length, bounds if there is a single topic, and all of these if no response is
+        complete; one `UndefinedMetricWarning` reports them. The order of topics and permutations
+        does not matter, except for the random draws. Swapping correct and incorrect swaps the
+        curves and changes each probability p to 1 - p.
         Without momentum, some point is outside the band with probability 1 - confidence; with
         pointwise bands it would be about a third. A curve within the band is not evidence of
         momentum, however steep it is. Draws are ordered by extreme rank length: by the proportion
@@ -297,13 +298,11 @@ def momentum(
     complete = (codes != MISSING).all(axis=2)
     verdicts = codes[complete]
     n_complete = len(verdicts)
-    if n_complete == 0:
-        raise ValueError("no response has a correctness label in every slot")
     warn_unscored(complete.size - n_complete, complete.size, what="responses", stacklevel=2)
     _, topics = np.unique(np.nonzero(complete)[0], return_inverse=True)
-    by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
+    by_topic = streak_counts(verdicts, topics, int(topics.max(initial=-1)) + 1)
     rates = group_values(
-        by_topic.reshape(len(by_topic), -1).astype(np.float64),
+        by_topic.reshape(len(by_topic), math.prod(by_topic.shape[1:])).astype(np.float64),
         run_statistics(codes.shape[2]),
         replace(intervals, seed=generator),
     )
@@ -327,6 +326,8 @@ def momentum(
         parts += _undefined_parts(points[-1], rows[-1])
     if len(by_topic) == 1:
         parts.append("all intervals (one topic)")
+    elif not len(by_topic):
+        parts = ["all values (no response has a correctness label in every slot)"]
     if parts:
         warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=2)
     return pd.concat(points, ignore_index=True), pd.DataFrame(rows).assign(
@@ -396,6 +397,8 @@ def _null_counts(
     rng: np.random.Generator,
 ) -> Floats:
     """Return the run counts of draws without momentum."""
+    if not len(verdicts):
+        return np.zeros((n_null, len(STREAKS), verdicts.shape[1], 2))
     if null == "topic-and-slot":
         return null_by_pattern(verdicts, n_null, rng, keep_slots=True)
     if orders is not None:

@@ -48,8 +48,8 @@ def position_curve(
 
     Raises:
         ValueError: If the orders are not counter-balanced (the message names a topic, the
-            sub-question and its slots), shapes differ, a value is not a correctness label or (under
-            "raise") missing, or no sub-question is complete.
+            sub-question and its slots), shapes differ, or a value is not a correctness label or
+            (under "raise") missing.
         TypeError: If `orders` are not integers.
 
     Notes:
@@ -57,8 +57,9 @@ def position_curve(
         Interval and p-value of slope and difference come from the same t over topics. Accuracy
         decreases significantly over slots if the interval of the slope is below 0, and from the
         first to the last slot if the interval of last_difference is below 0. With fewer than four
-        topics (with resamples, one topic) bounds are NaN, and with a single slot the slope, with an
-        `UndefinedMetricWarning`. The order of topics and permutations does not matter.
+        topics (with resamples, one topic) bounds are NaN, with a single slot the slope, and all
+        values if no sub-question is complete, with an `UndefinedMetricWarning`. The order of topics
+        and permutations does not matter.
 
     References:
         SLAQ, arXiv 2510.11218, section 4.1: five random orders per topic, which need not be
@@ -84,7 +85,7 @@ def position_curve(
         {**{str(slot): rate for slot, rate in enumerate(accuracies)}, **contrasts},
         intervals,
     )
-    _warn_undefined(rates["0"].not_inferred, n_slots)
+    _warn_undefined(rates["0"].not_inferred, n_slots, len(right))
     whole: dict[str, object] = {"not_inferred": rates["slope"].not_inferred}
     for name in contrasts:
         of_all = rates[name]
@@ -164,16 +165,15 @@ def _by_topic(
     complete = ~np.take_along_axis(gaps[:, None, :], places, axis=2)
     n_answers = (~gaps).sum(axis=1) * (n_permutations // n_slots)
     n_missing = int(gaps.sum())
-    if not n_answers.any():
-        raise ValueError("no sub-question has correctness labels in all orders")
     _inputs.warn_unscored(n_missing, gaps.size, what="sub-questions", stacklevel=3)
     right = ((codes == 1) & complete).sum(axis=1, dtype=np.int64)
     some = n_answers > 0
     return right[some], n_answers[some].astype(np.int64), n_missing
 
 
-def _warn_undefined(not_inferred: str, n_slots: int) -> None:
-    reasons = [f"the intervals, {not_inferred}"] if not_inferred else []
+def _warn_undefined(not_inferred: str, n_slots: int, n_topics: int) -> None:
+    what = "the intervals" if n_topics else "all values"
+    reasons = [f"{what}, {not_inferred}"] if not_inferred else []
     if n_slots == 1:
         reasons.append("the slope, as there is only one slot")
     if reasons:

@@ -140,6 +140,8 @@ def test_facts_without_a_label_are_dropped_with_a_warning():
         rate = interference([1, 0, None, 0, 1], [0, 1, 0, np.nan, 1], missing="drop")
 
     assert rate == 1 / 3
+    with pytest.warns(UnscoredWarning, match="1 of 2 answers lack a label"):
+        assert leakage([1, None], missing="drop") == 1
 
 
 test_rates_reject_invalid_labels = refusals(
@@ -147,6 +149,6 @@ test_rates_reject_invalid_labels = refusals(
     (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
     (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is not a correctness label"),
     (retrieval_mediated, ([[1]], [1]), "del_on must be one-dimensional"),
-    (leakage, ([None],), r"del_off\[0\] has no label"),
+    (leakage, ([None],), r"del_off\[0\] has no label .* to exclude such answers"),
     (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no label"),
 )

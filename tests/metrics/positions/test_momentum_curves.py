@@ -441,6 +441,16 @@ def test_momentum_of_constant_labels_is_undefined_for_runs_that_do_not_occur():
     assert curves.loc[1, ["slope_low", "null_slope_low"]].isna().tolist() == [True, False]
 
 
+@pytest.mark.parametrize("options", [{}, {"orders": [[0, 1]] * 2, "null": "topic"}])
+def test_momentum_without_a_complete_response_is_nan(options):
+    missing = pytest.warns(UnscoredWarning, match="2 of 2 responses lack a label")
+    with missing, pytest.warns(UndefinedMetricWarning, match="all values .no response has a corr"):
+        points, slopes = momentum([[1, None]] * 2, missing="drop", **options)
+
+    assert points[["probability", "probability_low", "null_probability"]].isna().all(axis=None)
+    assert slopes[["slope", "slope_low", "p_value", "band_p_value"]].isna().all(axis=None)
+
+
 test_momentum_rejects_bad_input = refusals(
     lambda slots, options: momentum(slots, **options),
     ([[1], [0]], {}, "at least two slots per response"),
@@ -457,7 +467,6 @@ test_momentum_rejects_bad_input = refusals(
     ([[1] * 13], {"null": "topic-and-slot"}, "at most 12 slots, got 13"),
     ([[[1, 0]] * 5], {"null": "topic"}, "orders must give .* has 5 permutations"),
     ([[[1, 0]] * 5], {}, "orders must give .* a topic has 5 permutations"),
-    ([[1, None], [None, 0]], {"missing": "drop"}, "no response has a correctness label in"),
 )
 
 
