@@ -17,7 +17,7 @@ def answer(prompt):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_run_returns_the_stored_outcomes_and_resumes(tmp_path, capsys):
-    backend = FakeRunner(answer)
+    backend = FakeRunner(answer, name="fake")
     outcomes = sc.run("redirectqa", runner=backend, label="mine", out=tmp_path / "x", **OPTIONS)
     again = sc.run(
         "redirectqa",
