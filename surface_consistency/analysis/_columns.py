@@ -75,10 +75,17 @@ def to_frame(
     elif isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
         frame = pd.DataFrame(data)
     else:
+        listed = data if isinstance(data, list | tuple) else ()
+        is_several = any(isinstance(one, str | os.PathLike | pd.DataFrame) for one in listed)
         raise TypeError(
             "df must be a DataFrame, a list of dictionaries or a file, with one row per answer or "
-            f"pair; got {type(data).__name__}. To convert a list of scores, use "
-            'pd.DataFrame({"item": range(len(scores)), "correct": scores})'
+            f"pair; got {type(data).__name__}. "
+            + (
+                "To compare several sources, use surface_consistency.compare(*df)"
+                if is_several
+                else "To convert a list of scores, use "
+                'pd.DataFrame({"item": range(len(scores)), "correct": scores})'
+            )
         )
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")
