@@ -40,9 +40,9 @@ def run(
         `alignment` read without further names. The folder contains the report page and the tables.
 
     Raises:
-        TypeError: If `study` is neither a name nor an instance of `Study`, `runner` is neither a name nor an instance of `Runner`,
-            or `source` is in memory: a run is resumed and scored again from the source that it
-            names.
+        TypeError: If `study` is neither a name nor an instance of `Study`, `runner` is neither a
+            name nor an instance of `Runner`, or `source` is in memory: a run is resumed and scored
+            again from the source that it names.
         ValueError: If the study or an option is unknown, or an option has an invalid value.
         RunnerError: If the model cannot be loaded, or does not answer.
         RunError: If the folder contains a run with other settings.
