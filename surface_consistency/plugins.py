@@ -299,8 +299,10 @@ class Plugins:
     def _remedy(self) -> str:
         """Return the available names, for messages."""
         return (
-            f"available: {', '.join(self.names()) or 'none'}; or name an importable object as "
-            "'module:attribute' on the command line (not in a file)"
+            f"available: {', '.join(self.names()) or 'none'}; or name your own {self.what} as "
+            "'module:attribute', on the command line or, in Python, within "
+            "surface_consistency.plugins.importable('module:attribute'). Names in files must be "
+            "registered"
         )
 
 

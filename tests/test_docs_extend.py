@@ -99,6 +99,7 @@ def test_server_of_the_runner_guide_reports_timeouts_as_errors():
     ]
 
 
+@pytest.mark.filterwarnings("ignore:no difference is defined")
 def test_extending_guide_runs_completely(folder):
     pytest.importorskip("surface_consistency_build", reason="it ends with a wiki to build")
     names = run_guide("extend.md", folder)
@@ -111,6 +112,8 @@ def test_extending_guide_runs_completely(folder):
     assert "(not recorded)" in page  # Its outcomes have no columns of predictions.
     assert "no answer</bdi>" not in page
     assert (folder / "runs" / "capitals" / "checks" / "noise_floor.csv").is_file()
+    assert [len(names[name].to_frame()) for name in ("compared", "agreement")] == [1, 2]
+    assert (folder / "runs" / "both" / "report.html").is_file()
     assert "full name" in (folder / "runs" / "kinds" / "tables" / "by_kind.csv").read_text()
     assert set(names["EveryOption"]().column) == {"references"}
     assert (folder / "with-lengths" / "tables" / "by_length.csv").is_file()

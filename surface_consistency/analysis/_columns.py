@@ -79,11 +79,16 @@ def to_frame(
     ):
         frame = pd.DataFrame(data)
     else:
+        remedy = (
+            "To convert arrays, use a DataFrame with a column per array, such as "
+            'pd.DataFrame({"item": range(len(scores)), "correct": scores})'
+        )
+        sources = (str, os.PathLike, pd.DataFrame)
+        if isinstance(data, list | tuple) and any(isinstance(one, sources) for one in data):
+            remedy = "To compare several sources, use surface_consistency.compare(*df)"
         raise TypeError(
             "df must be a DataFrame, a list of dictionaries, a dictionary of columns or a file, "
-            f"with one row per answer or pair; got {type(data).__name__}. To convert arrays, use a "
-            "DataFrame with a column per array, such as "
-            'pd.DataFrame({"item": range(len(scores)), "correct": scores})'
+            f"with one row per answer or pair; got {type(data).__name__}. {remedy}"
         )
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")

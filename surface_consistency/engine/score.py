@@ -246,7 +246,7 @@ def _score_file(task: _FileTask) -> RunFolder:
 
 
 def score_run(
-    folder: RunFolder,
+    folder: RunFolder | str | os.PathLike[str],
     *,
     study: Study | None = None,
     scoring: JudgeScoring | None = None,
@@ -257,7 +257,7 @@ def score_run(
     It may be called again with another rule or judge; the model under test is not prompted again.
 
     Args:
-        folder: The run.
+        folder: The run, or the path of its folder.
         study: Its study; None for the study that the manifest names.
         scoring: How to score; None for the study's defaults.
         lines: The lines of its log, as `import_predictions` returned them; None to read the log.
@@ -275,6 +275,7 @@ def score_run(
     Warns:
         UnscoredWarning: If answers are missing or could not be scored.
     """
+    folder = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
     manifest = folder.read_manifest()
     study = study or study_of(folder)
     scoring = study.records.judged(scoring or study.records.scoring(), manifest.settings)

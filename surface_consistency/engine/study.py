@@ -39,6 +39,7 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, PluginErr
 from surface_consistency.matching.rule import folded
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
+from surface_consistency.reading import shown
 from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
@@ -515,18 +516,19 @@ def study_of(folder: RunFolder) -> Study:
     Raises:
         PluginError: As for `find_study`; only registered studies are imported.
     """
+    name, reason = folder.read_manifest().study, ""
     try:
-        return find_study(folder.read_manifest().study)
+        return find_study(name)
     except PluginError as error:
-        reason, is_unknown, _ = str(error).partition("; or name an importable object")
-        remedy = (
-            f"; register it as an entry point of {STUDIES.group}, repeat the command "
-            "`surface-consistency run`, which writes the report and scores by another `rule` if "
-            "you name one, or pass study= to score_run and report_runs in Python"
-        )
-        raise PluginError(
-            f"{folder.manifest}: study: {reason}{remedy * bool(is_unknown)}"
-        ) from error
+        if name not in {VERDICTS, *(one.rpartition(":")[2] for one in STUDIES.names())}:
+            reason = (
+                f"study {shown(name)} not found; available: {', '.join(STUDIES.names())}; register "
+                f"it as an entry point of {STUDIES.group}, repeat the command "
+                "`surface-consistency run`, which writes the report and scores by another `rule` "
+                "if you name one, or use Python: pass study= to score_run and report_runs, and "
+                "the frames of outcomes.parquet to compare"
+            )
+        raise PluginError(f"{folder.manifest}: study: {reason or error}") from error
 
 
 def find_analysis(name: str) -> Analysis:

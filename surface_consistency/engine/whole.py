@@ -9,7 +9,7 @@ import pandas as pd
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.report import cluster_of, report_runs
 from surface_consistency.engine.settings import ReportSettings
-from surface_consistency.engine.study import find_study, outcomes_frame
+from surface_consistency.engine.study import Study, find_study, outcomes_frame
 from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.loader import load_runs
@@ -17,7 +17,7 @@ from surface_consistency.schemas.settings import made_from
 
 
 def run(
-    study: str,
+    study: str | Study,
     *,
     out: str | os.PathLike[str],
     runner: str | Runner | None = None,
@@ -27,7 +27,7 @@ def run(
     """Run a study on a model, as `surface-consistency run STUDY` does.
 
     Args:
-        study: Name of the study, such as "redirectqa".
+        study: Name of the study, such as "redirectqa", or an instance of `Study`.
         out: Folder of the run. The same call with the same folder resumes a stopped run.
         runner: The model backend: a registered name, or a `Runner`; the study's own by default,
             which needs the extra `inference`.
@@ -40,9 +40,9 @@ def run(
         `alignment` read without further names. The folder contains the report page and the tables.
 
     Raises:
-        TypeError: If `study` is not a name, `runner` is neither a name nor an instance of `Runner`,
-            or `source` is in memory: a run is resumed and scored again from the source that it
-            names.
+        TypeError: If `study` is neither a name nor an instance of `Study`, `runner` is neither a
+            name nor an instance of `Runner`, or `source` is in memory: a run is resumed and scored
+            again from the source that it names.
         ValueError: If the study or an option is unknown, or an option has an invalid value.
         RunnerError: If the model cannot be loaded, or does not answer.
         RunError: If the folder contains a run with other settings.
@@ -57,12 +57,12 @@ def run(
     Examples:
         >>> run("redirectqa", model="EleutherAI/pythia-410m", out="runs/x")  # doctest: +SKIP
     """
-    if not isinstance(study, str):
+    if not isinstance(study, str | Study):
         raise TypeError(
-            f"study is a {type(study).__name__}; pass the name of a registered study, or run the "
-            "object by surface_consistency.engine.run_study"
+            f"study is {study!r}; pass an instance of Study, such as MyStudy(), or the name of a "
+            "registered study"
         )
-    chosen, folder = find_study(study), Path(out)
+    chosen, folder = study if isinstance(study, Study) else find_study(study), Path(out)
     records = chosen.records
     kinds = (records.source, ModelSettings, records.settings, records.scoring, ReportSettings)
     if not isinstance(runner, Runner):
@@ -77,7 +77,7 @@ def run(
             f"source is a {type(options['source']).__name__}, and a run names a source that can be "
             "read again; write it to a file, such as by to_parquet(FILE), and pass source=FILE"
         )
-    source, model, settings, scoring, reporting = made_from(kinds, options, study)
+    source, model, settings, scoring, reporting = made_from(kinds, options, chosen.name)
     dumped = settings.model_dump(mode="json")
     scoring = records.judged(scoring, dumped, is_new_run=True)
     model = model.as_published(records, dumped)

@@ -1,5 +1,6 @@
 """The base class of runners, which turn prompts into generations, and a runner without a model."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NoReturn
@@ -193,7 +194,11 @@ class FakeRunner(Runner):
     Args:
         handler: A function from a prompt to a text, or a mapping from prompt id, else prompt
             text, to a text.
-        name: The runner's name.
+        name: The runner's name, "fake" by default. A stopped run resumes with a runner of the same
+            name or, if none is given, of the same handler. A handler is recognised by its module
+            and qualified name; a lambda or local function also by its line and the texts and
+            numbers of its closure; a mapping by its content; other objects by their class. Give
+            another name if the code of a handler changes.
 
     Raises:
         TypeError: If the handler is neither callable nor a mapping.
@@ -211,7 +216,7 @@ class FakeRunner(Runner):
     """Ids of all received prompts, in order."""
 
     def __init__(
-        self, handler: Callable[[Prompt], str] | Mapping[str, str], *, name: str = "fake"
+        self, handler: Callable[[Prompt], str] | Mapping[str, str], *, name: str | None = None
     ) -> None:
         if not callable(handler) and not isinstance(handler, Mapping):
             raise TypeError(
@@ -219,12 +224,13 @@ class FakeRunner(Runner):
                 f"text, got {type(handler).__name__}"
             )
         self._handler = handler
-        self.name = name
+        self._given = name
+        self.name = name or "fake"
         self.asked = []
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Return the name; the answers of a handler are not known in advance."""
-        return {"runner": "fake", "name": self.name}
+        """Return the name, or the definition of the handler if no name was given."""
+        return {"runner": "fake", "name": self._given or _definition(self._handler)}
 
     def generate(
         self, prompts: Sequence[Prompt], params: GenerationParams | None = None
@@ -256,3 +262,16 @@ class FakeRunner(Runner):
             f"the fake runner {self.name!r} has no text for prompt {prompt.id!r}; add its id or "
             "its text to the mapping"
         )
+
+
+def _definition(handler: Callable[[Prompt], str] | Mapping[str, str]) -> str:
+    """Return the definition of a handler, as far as it is the same in another process."""
+    if isinstance(handler, Mapping):
+        return hashlib.sha256(repr(sorted(handler.items())).encode()).hexdigest()[:12]
+    named = handler if hasattr(handler, "__qualname__") else type(handler)
+    place, code = f"{named.__module__}.{named.__qualname__}", getattr(handler, "__code__", None)
+    if code is None or "<" not in place:
+        return place
+    cells = [cell.cell_contents for cell in getattr(handler, "__closure__", None) or ()]
+    values = [value for value in cells if isinstance(value, str | float | int)]
+    return f"{place}:{code.co_firstlineno}{values or ''}"

@@ -38,8 +38,11 @@ def describe_validation_error(error: ValidationError) -> str:
     """
     clauses = []
     for detail in error.errors(include_url=False):
-        field = ".".join(str(part) for part in detail["loc"]) or "record"
-        clauses.append(f"field {shown(field)}: {detail['msg']}, got {shown(detail['input'])}")
+        field, rule = ".".join(str(part) for part in detail["loc"]), detail["msg"]
+        if detail["type"] != "value_error":
+            field, rule = field or "record", f"{rule}, got {shown(detail['input'])}"
+        rule = rule.removeprefix("Value error, ")
+        clauses.append(f"field {shown(field)}: {rule}" if field else rule)
     more = f"; and {len(clauses) - _LISTED} more fields" if len(clauses) > _LISTED else ""
     return "; ".join(clauses[:_LISTED]) + more
 

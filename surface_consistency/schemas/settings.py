@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -42,6 +42,18 @@ class Settings(BaseModel):
         use_attribute_docstrings=True,
         defer_build=True,  # Printing the options of a command does not need a validator.
     )
+
+    if not TYPE_CHECKING:  # Type checkers derive the arguments from the fields.
+
+        def __init__(self, /, **values: object) -> None:
+            """Check the values; an invalid one raises a ValueError without pydantic's details."""
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                message = f"{type(self).__name__}: {describe_validation_error(error)}"
+                raise ValueError(message) from error
+
+        __init__.__pydantic_base_init__ = True  # `model_validate` does not call it.
 
 
 def reject_unknown(options: Mapping[str, object], known: Collection[str], owner: str) -> None:

@@ -441,6 +441,7 @@ test_accuracy_rejects = refusals(
         r"""score .* df\["correct"\] = match_many\(df\['answer'\], df\['references'\]""",
     ),
     ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert arrays, use"),
+    (((["a", "b"],), {}), TypeError, r"got list\. To compare several .*y\.compare\(\*df\)"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
     (
         ((ONE.drop(columns="correct").assign(hit=1, acc=0),), {}),

@@ -45,10 +45,16 @@ def test_folder_of_a_failed_run_with_answers_rejects_other_settings(tmp_path):
 
 
 def test_manifest_is_kept_if_a_resumed_run_fails(tmp_path):
-    folder = run_slaq(tmp_path, lambda prompt: "1977")
+    is_broken = []
+
+    def answer(prompt):
+        return fail(prompt) if is_broken else "1977"
+
+    folder = run_slaq(tmp_path, answer)
     for log in folder.logs():
         log.write_bytes(b"")
+    is_broken.append(True)
     with pytest.raises(RunnerError, match="no chat template"):
-        run_slaq(tmp_path, fail)
+        run_slaq(tmp_path, answer)
 
     assert folder.manifest.is_file()

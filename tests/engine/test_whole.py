@@ -17,10 +17,10 @@ def answer(prompt):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_run_returns_the_stored_outcomes_and_resumes(tmp_path, capsys):
-    backend = FakeRunner(answer)
+    backend = FakeRunner(answer, name="fake")
     outcomes = sc.run("redirectqa", runner=backend, label="mine", out=tmp_path / "x", **OPTIONS)
     again = sc.run(
-        "redirectqa",
+        RedirectQAStudy(),
         runner=FakeRunner(lambda prompt: pytest.fail("sent again"), name=backend.name),
         label="mine",
         out=tmp_path / "x",
@@ -53,7 +53,12 @@ test_run_rejects_invalid_studies_options_and_sources = refusals(
     ("redirectqa", OPTIONS | {"limit": 0}, "limit"),
     ("redirectqa", OPTIONS | {"cluster": "nowhere", "runner": FakeRunner(answer)}, "cluster"),
     ("redirectqa", OPTIONS | {"source": [{"a": 1}]}, TypeError, "source is a list, .* to_parquet"),
-    (RedirectQAStudy(), OPTIONS, TypeError, r"study is a RedirectQAStudy; .*engine\.run_study"),
+    (RedirectQAStudy, OPTIONS, TypeError, "study is <class .*; pass an instance of Study, such"),
+    (
+        "redirectqa",
+        OPTIONS | {"as_published": True},
+        "^redirectqa: `as_published` .* `as_pub[^ ]*$",
+    ),
     ("redirectqa", OPTIONS | {"runner": FakeRunner}, TypeError, "pass an instance of Runner"),
     fixture="tmp_path",
 )

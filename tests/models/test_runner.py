@@ -38,7 +38,20 @@ def test_the_fake_runner_answers_by_function_or_by_id_before_text(handler, texts
 
     assert [answer.prompt_id for answer in answers] == runner.asked == ["a", "b"]
     assert [answer.text for answer in answers] == (texts or ["by id", "by text"])
-    assert runner.fingerprint() == {"runner": "fake", "name": "fake"}
+    assert FakeRunner(handler, name="m").fingerprint() == {"runner": "fake", "name": "m"}
+
+
+def test_the_fingerprint_of_a_fake_runner_without_a_name_identifies_its_handler():
+    def answer_of(text):
+        return lambda prompt: text
+
+    handlers = (str, answer_of, answer_of("a"), answer_of("b"), {"q": "a"}, {"q": "b"})
+    names = [FakeRunner(handler).fingerprint()["name"] for handler in handlers]
+
+    assert names[0] == "builtins.str"
+    assert names[2].endswith("['a']")
+    assert len({*names}) == len(handlers)
+    assert FakeRunner(answer_of("a")).fingerprint()["name"] == names[2]
 
 
 def test_the_fake_runner_rejects_invalid_prompts_and_handlers():

@@ -103,7 +103,9 @@ def test_mechanism_as_published_reads_the_logit_and_rejects_other_readouts():
 
     assert (MechanismSettings().readout, settings.readout) == ("centred_logit", "logit")
     assert [one.name for one in named if one.table == "settings"] == ["readout"]
-    with pytest.raises(ValueError, match="sets `readout=logit`, but log_probability was given"):
+    with pytest.raises(
+        ValueError, match=r"^MechanismSettings: `as_published` sets .* `as_pub[^ ]*$"
+    ):
         MechanismSettings(as_published=True, readout="log_probability")
 
 

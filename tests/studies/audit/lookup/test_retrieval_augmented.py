@@ -235,6 +235,6 @@ def test_runner_rejects_answers_to_other_prompts_and_less_than_one_fact(store):
 def test_fingerprint_contains_all_options_that_affect_answers(runner, store):
     other = RetrievalAugmentedRunner(echo(), store, query=query, n_facts=1)
 
-    assert runner.fingerprint()["asks"] == {"runner": "fake", "name": "fake"}
+    assert runner.fingerprint()["asks"] == echo().fingerprint()
     assert runner.fingerprint()["source"] == "Store"
     assert runner.fingerprint() != other.fingerprint()
