@@ -25,7 +25,7 @@ from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.names import DIRECTIONS, cluster_names, direction
 from surface_consistency.results.rows import nested_row
 from surface_consistency.results.run_folders import is_run
-from surface_consistency.results.tables import frame_of, number_of, table_part
+from surface_consistency.results.tables import as_text, frame_of, number_of, table_part
 from surface_consistency.rows.cells import strings_of
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.text import did_you_mean
@@ -528,7 +528,7 @@ def prepare(
     keys = [find(frame, "by", name) for name in column_names(by)]
     several = [f"{one}." for one in note_several_labels(frame, keys)]
     named = find_optional(frame, "model", model, "model")
-    for name in filter(None, (item, named)):
+    for name in filter(None, (item, named, *unit)):
         _check_no_lists(frame[name])
     models = []
     if (
@@ -551,6 +551,9 @@ def prepare(
             chosen, note = item, f"Clusters: items, since each group is one value of {chosen}."
     repeats = [] if repeat is None else [find(frame, "repeat", repeat)]
     own = list(filter(None, unit))
+    # An empty form is a form without a name, as in files.
+    empty = [name for name in own[1:] if frame[name].isna().any()]
+    frame = frame.assign(**{name: as_text(frame[name]) for name in empty})
     for name in dict.fromkeys(filter(None, [*own, *repeats, chosen])):
         _check_ids(frame[name])
     labels = [name for name in keys if not has_list_cells(frame[name])]

@@ -251,11 +251,12 @@ def consistency(
         df, OUTCOMES, by=by, score=score, item=item, form=form, cluster=cluster, model=model,
         repeat=repeat,
     )  # fmt: skip
-    fact, unit, note = None, "items", ""
+    unit, note = "items", ""
     groups = with_facet(frame, by)
     if (item, form, score) == ("item", "form", "correct"):
         outcomes, (frame, unit) = frame, outcome_rows(frame, groups, repeat)
-        fact = None if frame is outcomes else clusters_of(frame)
+        if frame is not outcomes:
+            item, cluster = "pair", cluster or clusters_of(frame)
         note = pairs_note(outcomes, unit, groups)
     forms, of = (("two forms of an item", "all"), ("the two forms of a pair", "both"))[
         unit == "pairs"
@@ -268,8 +269,7 @@ def consistency(
         )
     score = find(frame, "score", score, default="correct")
     rows = prepare(
-        frame, [score], [item, form], groups, cluster or fact, item, model, repeat,
-        missing,
+        frame, [score], [item, form], groups, cluster, item, model, repeat, missing,
         binary_reason="consistency is the probability that two forms are both correct or both "
         "incorrect",
     )  # fmt: skip
@@ -740,10 +740,10 @@ def outcome_rows(
         repeat: Column of repeats.
 
     Returns:
-        The rows with `fact`, the item; and their unit. It is "items" if each item has one first
-        form that is paired with named other forms, and all its pairs are in one group. Otherwise it
-        is "pairs": the pair is the item and the condition is the form. Other frames are returned
-        unchanged, with "items".
+        The rows, and their unit. It is "items" if each item has one first form that is paired with
+        named other forms, and all its pairs are in one group: `pair` is then the item. Otherwise it
+        is "pairs", and the condition is the form. Other frames are returned unchanged, with
+        "items".
     """
     names = {*frame}
     if not {*OUTCOMES} <= names or {"form", "correct"} & names or not {"pair", "item"} & names:
@@ -753,22 +753,20 @@ def outcome_rows(
         if frame[keys].astype(str).duplicated().any():
             return frame, "items"
         frame = frame.assign(pair=frame["item"])
-    has_items = "item" in frame and frame["item"].notna().all()
-    pairs = frame.assign(fact=frame["item" if has_items else "pair"])
-    known = dict.fromkeys(("model", "fact", "sample", repeat or "sample"))
-    unit = [name for name in known if name in pairs]
-    if not _is_star(pairs, unit, by):
-        pairs, parts = pairs.assign(item=pairs["pair"]), []
-        for column, name in zip(OUTCOMES, _conditions(frame, *OUTCOMES), strict=True):
-            parts.append(pairs.assign(form=name, correct=frame[column]))
-        return pd.concat(parts, ignore_index=True).drop(columns=[*OUTCOMES, "pair"]), "pairs"
+    known = dict.fromkeys(("model", "item", "sample", repeat or "sample"))
+    unit = [name for name in known if name in frame]
+    if not _is_star(frame, unit, by):
+        names = zip(OUTCOMES, _conditions(frame, *OUTCOMES), strict=True)
+        parts = [frame.assign(form=name, correct=frame[column]) for column, name in names]
+        return pd.concat(parts, ignore_index=True).drop(columns=[*OUTCOMES]), "pairs"
+    pairs = frame.assign(pair=frame["item"])
     if repeat != "sample" and frame.get("sample", pd.Series(1)).nunique() > 1:
-        pairs["item"] = pairs["item"].astype(str) + " | sample " + pairs["sample"].astype(str)
+        pairs["pair"] = pairs["item"].astype(str) + " | sample " + pairs["sample"].astype(str)
     parts = [pairs.drop_duplicates(unit), pairs]
     for place, side in enumerate(("first", "second")):
         part = parts[place].dropna(subset=[f"{side}_surface"] if f"{side}_surface" in pairs else [])
         parts[place] = part.assign(form=part[f"{side}_condition"], correct=part[f"{side}_correct"])
-    return pd.concat(parts, ignore_index=True).drop(columns=[*OUTCOMES, "pair"]), "items"
+    return pd.concat(parts, ignore_index=True).drop(columns=[*OUTCOMES]), "items"
 
 
 def _is_star(pairs: pd.DataFrame, unit: list[str], by: Sequence[str]) -> bool:
@@ -778,7 +776,7 @@ def _is_star(pairs: pd.DataFrame, unit: list[str], by: Sequence[str]) -> bool:
         has_list_cells(pairs[name]) for name in groups
     ):
         return False
-    if pairs[["first_condition", "second_condition"]].isna().any(axis=None):
+    if pairs[["item", "first_condition", "second_condition"]].isna().any(axis=None):
         return False
     equal = ["first_condition", "first_correct", *groups]
     is_one = pairs.groupby(unit)[equal].nunique(dropna=False) <= 1
@@ -795,8 +793,8 @@ def pairs_note(frame: pd.DataFrame, unit: str, by: Sequence[str]) -> str:
 
 
 def clusters_of(rows: pd.DataFrame) -> str:
-    """Return the clustering column of rows of outcomes: that of their study, or the item."""
-    return "cluster" if _cluster_of(rows) == "cluster" else "fact"
+    """Return the clustering column of rows of outcomes: that of their study, the item or pair."""
+    return _cluster_of(rows) or "pair"
 
 
 def _cluster_of(frame: pd.DataFrame) -> str | None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from surface_consistency.engine.compare.results_report import ComparisonReport
 
 _RECORDS: Final = (ResultColumns, ComparisonSettings, TableSettings)
+_OWN: Final = {"item": "fact", "pair": "item"}
+"""Columns of outcomes in the rows that are compared, whose items are the pairs."""
 
 
 def compare(
@@ -93,7 +95,7 @@ def compare(
         >>> result.to_frame()[["model", "reference", "difference"]].round(2).values.tolist()
         [['b', 'a', -0.33]]
     """
-    by, cluster = _of_outcomes(sources, _tuple(by), _tuple(cluster))
+    by, cluster, clusters = _of_outcomes(sources, _tuple(by), _tuple(cluster))
     named = {
         "item": _tuple(item), "form": form, "score": score, "repeat": repeat,
         "cluster": cluster, "names": _tuple(names),
@@ -110,7 +112,8 @@ def compare(
     given = {role: one for role, one in named.items() if one} | own | options
     notes: list[str] = []
     source = _source(sources, by, repeat, notes)
-    result = result_of(compare_results(source, *made_from(_RECORDS, given, "compare")))
+    compared = compare_results(source, *made_from(_RECORDS, given, "compare"))
+    result = result_of(replace(compared, cluster_note=clusters or compared.cluster_note))
     return replace(result, note=" ".join([result.note, *dict.fromkeys(notes)]))
 
 
@@ -230,7 +233,7 @@ def _source(sources: Sequence[Any], by: Sequence[str], repeat: str | None, notes
 
         rows, unit = outcome_rows(frame := to_frame(source), by, repeat)
         notes.extend(filter(None, [pairs_note(frame, unit, by)]))
-        return rows
+        return rows.assign(fact=rows.get("item", rows["pair"]), item=rows["pair"])
 
     given = sources[0] if len(sources) == 1 else list(sources)
     if isinstance(given, Mapping):
@@ -246,19 +249,22 @@ def _is_outcomes(source: object) -> bool:
 
 def _of_outcomes(
     sources: Sequence[Any], by: tuple[str, ...], cluster: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Add the facet of the study to the groups of outcomes; return them with its clusters."""
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Add the facet of the study to the groups of outcomes; also return clusters and their note."""
     (first, *more) = sources or ((),)
     listed = first if isinstance(first, list) and not more else sources
     given = list(first.values()) if isinstance(first, Mapping) else list(listed)
     outcomes = [one for one in given if _is_outcomes(one)]
     if not outcomes:
-        return by, cluster
+        return by, cluster, ""
     from surface_consistency.analysis._columns import of_study
     from surface_consistency.analysis.measures import clusters_of, with_facet
 
     for one in outcomes:
         by = tuple(with_facet(one, by))
-    (name, *others) = {clusters_of(of_study(one)) for one in outcomes}
-    own = ("fact" if others else name,)
-    return by, cluster or (own if len(outcomes) == len(given) else ())
+    if len(outcomes) < len(given):
+        return by, cluster, ""
+    # The finest of "cluster", "item" and "pair".
+    own = cluster or (max(clusters_of(of_study(one)) for one in outcomes),)
+    reason = ", as named" if cluster else ", as defined by the study" * (own == ("cluster",))
+    return by, tuple(_OWN.get(name, name) for name in own), " and ".join(own) + reason

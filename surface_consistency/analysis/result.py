@@ -145,13 +145,14 @@ class Result(NoTruthValue):
 
         Returns:
             `name: value` lines for a single row; otherwise a table with the columns of
-            `to_markdown`, in which the last estimates are omitted if it exceeds 80 characters.
+            `to_markdown`, in which the last estimates are omitted if it exceeds 80 characters. The
+            last line states `table_note` and the level of the intervals.
         """
         n_all = len(self.frame.columns)
         if len(self.frame) == 1:
             heads, (row,) = table_cells(self._table(n_all))
             lines = [f"{head}: {cell}" for head, cell in zip(heads, row, strict=True)]
-            return "\n".join(lines)
+            return "\n".join(filter(None, [*lines, self._facts()]))
         columns = [n_all] if all else range(self._most, len(self.keys), -1)
         return fitted_text(map(self._table, columns))
 
@@ -176,8 +177,9 @@ class Result(NoTruthValue):
             A `table` environment with the columns of `to_markdown`. It requires
             `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
         """
-        facts = " ".join(filter(None, (self.table_note, self._brackets())))
-        text = ". ".join(filter(None, (self.caption if caption is None else caption, facts)))
+        text = ". ".join(
+            filter(None, (self.caption if caption is None else caption, self._facts()))
+        )
         name = label or "tab:" + self.kind.replace("_", "-")
         return latex_table(self._table(), caption=text, label=name)
 
@@ -242,10 +244,14 @@ class Result(NoTruthValue):
 
     def _brackets(self) -> str:
         """Describe the brackets of the table; empty if it has no interval."""
-        shown = [one.low for one in self._table().columns if one.low]
+        shown = [one.low for one in self.estimates if one.low]
         if not self.frame[shown].notna().any(axis=None):
             return ""
         return f"{100 * self.confidence:g} % confidence intervals in brackets."
+
+    def _facts(self) -> str:
+        """Return the note of a table with the level of its intervals."""
+        return " ".join(filter(None, (self.table_note, self._brackets())))
 
     def _table(self, most: int | None = None) -> Table:
         """Describe the table, with as many estimates as fit into `most` columns."""
@@ -261,7 +267,7 @@ class Result(NoTruthValue):
             frame=self.frame,
             caption=self.caption,
             columns=[*keys, *shown, *last],
-            note=self.table_note,
+            note=self._facts(),
             model=None,
         )
 
@@ -278,7 +284,7 @@ class Result(NoTruthValue):
         """Show sentences and table in a notebook."""
         heads, rows = table_cells(self._table())
         body = "".join(f"<tr>{_html(row, 'td')}</tr>" for row in rows[:_MOST_ROWS])
-        more = [self.table_note]
+        more = [self._facts()]
         if len(rows) > _MOST_ROWS:
             more.append(f"The first {_MOST_ROWS} of {len(rows):,} rows; to_frame() has all.")
         return (

@@ -159,7 +159,7 @@ def reference_log_odds(
         return pd.DataFrame()
     rows = []
     sides = first[known].to_numpy(dtype=float), second[known].to_numpy(dtype=float)
-    labels = (*conditions, f"{conditions[0]} less {conditions[1]}")
+    labels = (*conditions, f"{conditions[0]} − {conditions[1]}")
     for label, values in zip(labels, (*sides, sides[0] - sides[1]), strict=True):
         sums = np.stack([np.bincount(codes, values), np.bincount(codes)], axis=1)
         row = {"condition": label, "n_pairs": len(values), "n_clusters": len(sums)}

@@ -197,7 +197,7 @@ def one_reference(text: str) -> list[str]:
     if not is_one:
         raise ValueError(
             f"`references` must be texts, got {shown(text)}, a list or an object written as text; "
-            "pass the list, such as json.loads(text), or [text] if the text is one reference"
+            "pass a list of its texts, or [text] if the text is one reference"
         )
     return [text]
 
@@ -218,7 +218,7 @@ def check_references(references: Sequence[str]) -> None:
         raise ValueError("`references` must contain at least one accepted answer, got none")
     for answer in references:
         if not isinstance(answer, str):
-            raise TypeError(f"`references` must be strings, got {answer!r}; drop it")
+            raise TypeError(f"`references` must be strings, got {answer!r}; drop or convert it")
         if not answer or answer.isspace():
             raise ValueError(
                 f"`references` must not be blank, got {answer!r} in {list(references)!r}: "

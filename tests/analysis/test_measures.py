@@ -787,6 +787,28 @@ def test_outcomes_with_integer_items_and_samples_give_the_result_of_texts():
         assert consistency(lacking).to_frame()["n"].tolist() == [n_scored]
 
 
+@pytest.mark.parametrize(("name", "other"), [("", "long"), (None, "long"), (np.nan, 1.0)])
+def test_empty_form_is_a_form_without_a_name_by_path_and_in_a_frame(name, other, tmp_path):
+    frame = pd.DataFrame({"item": np.arange(60) // 2, "form": [name, other] * 30, "correct": 1})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+
+    for function in (consistency, accuracy):
+        pd.testing.assert_frame_equal(
+            *(function(one).to_frame() for one in (frame, tmp_path / "a.csv"))
+        )
+
+
+@pytest.mark.parametrize(("cluster", "n"), [("item", 40), ("pair", 80)])
+def test_outcomes_are_clustered_by_the_column_that_the_note_names(cluster, n):
+    pairs = outcomes().drop(columns="topic_id")[:80]
+    given = {} if cluster == "item" else {"cluster": cluster}
+    for options in (given, {"cluster": cluster}):
+        for one in (consistency(pairs, **options), compare({"a": pairs, "b": pairs}, **options)):
+            assert one.to_frame()["n_clusters"].tolist() == [n]
+            assert f"clustered by {cluster}." in one.table_note
+            assert "fact" not in one.note
+
+
 def test_forms_do_not_group_their_own_pairs():
     with pytest.raises(ValueError, match=r"'form' is the column of forms, .* use accuracy"):
         consistency(ONE, by="form")

@@ -131,8 +131,8 @@ def test_latex_escapes_all_special_characters(result):
 WHOLE = {"cluster": "whole"}
 RESULTS = {
     "article": (accuracy, ONE, {}),
+    "pair": (consistency, outcomes(), {"cluster": "pair"}),
     "item": (accuracy, ONE.drop(columns="article").assign(topic=ONE["item"] % 20), {}),
-    "fact": (consistency, outcomes(), {}),
     "topic": (alignment, outcomes().assign(topic=outcomes()["item"]), {}),
     "whole": (compare, dict.fromkeys("ab", ONE.rename(columns={"article": "whole"})), WHOLE),
     "": (partial_correlation, ONE, {"x": "item", "y": "correct"}),
@@ -155,6 +155,9 @@ def test_captions_state_clusters_and_level_without_remedies(cluster, confidence,
     assert caption.endswith(brackets)
     assert shown.to_markdown().endswith(brackets)
     assert fact in shown._repr_html_()
+    assert f"{fact} " in shown.to_text()
+    for text in (shown.to_text(), shown._repr_html_().removesuffix("</p>")):
+        assert text.endswith(brackets)
     for text in (caption, shown._repr_html_()):
         assert re.search("cluster=|; pass", text) is None
     assert any(part in " ".join(repr(shown).split()) for part in (fact, "Clusters: "))

@@ -162,7 +162,7 @@ def test_log_odds_require_a_majority_unlike_multiple_choice(read, share, tmp_pat
     assert outcomes["first_correct"].mean() == share
     assert outcomes["second_correct"].mean() == share
     odds = pd.read_csv(folder.path / "checks" / "log_odds.csv")
-    assert odds["condition"].tolist()[2] == " less ".join(odds["condition"][:2])
+    assert odds["condition"].tolist()[2] == " − ".join(odds["condition"][:2])
     assert odds["log_odds"].tolist() == pytest.approx([math.log(3 / 4)] * 2 + [0.0])
     assert odds["log_odds_low"].isna().all()
     assert (odds["n_pairs"] == len(outcomes)).all()

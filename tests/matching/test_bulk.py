@@ -194,17 +194,18 @@ test_match_many_rejects_missing_values_and_unequal_lengths = refusals(
 )
 
 
-@pytest.mark.parametrize("text", ['["Paris", "Paname"]', "['Paris' 'Paname']", "[0, 1]", "[a, b]"])
+@pytest.mark.parametrize("text", ['["a", "b"]', "['a' 'b']", "[0, 1]", "{1, 2}", "[a, b]"])
 def test_a_list_written_as_text_is_not_one_reference(text):
-    remedy = r"`references` must be texts, got .*; pass the list, such as json.loads\(text\), or "
+    remedy = r"`references` must be texts, got .*; pass a list of its texts, or \[text\] "
     with pytest.raises(ValueError, match=f"^row 1: {remedy}"):
         match_many(["Paris", "Paris"], ["Paris", text])
     with pytest.raises(ValueError, match=f"^{remedy}"):
         match("Paris", text)
     assert match_many([text], [[text]], rule="exact").all()
+    assert match(text, [text], rule="exact")
 
 
-@pytest.mark.parametrize("text", ['"Heroes"', "[Unreleased]", "(0, 1)", "{x", " [x] "])
+@pytest.mark.parametrize("text", ['"He"', "[Untitled]", "(0, 1)", "(I Can't) Get", "{x", " [x] "])
 def test_names_in_brackets_are_one_reference(text):
     assert match_many([text], [text], rule="exact").all()
     assert match(text, text, rule="exact")

@@ -386,7 +386,7 @@ EVERY = pytest.mark.parametrize("judge", [*RULES.values(), match])
         ("x", ["y", ""], ValueError, "must not be blank, got .* every prediction contains it"),
         ("x", ["y", " "], ValueError, "must not be blank"),
         ("x", ["y", "\n"], ValueError, "must not be blank"),
-        ("Paris", ["Paris", None], TypeError, "must be strings, got None; drop it"),
+        ("Paris", ["Paris", None], TypeError, "must be strings, got None; drop or convert it"),
     ],
 )
 def test_every_rule_rejects_missing_and_blank_texts(judge, prediction, answers, error, message):

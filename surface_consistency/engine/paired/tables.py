@@ -470,7 +470,8 @@ def table_of_runs(
     is_known = all(name in COLUMNS for name in floats if name not in bounds)
     columns: list[str | Column] = []
     for name in map(str, frame.columns):
-        title, kind = name.removeprefix("n_").replace("_", " "), kinds.get(frame[name].dtype.kind)
+        title = name.removeprefix("n_").replace("_", " ").replace("verdict", "label")
+        kind = kinds.get(frame[name].dtype.kind)
         if not (is_known and name in floats):
             title = title[:1].upper() + title[1:] if title != "n" else title
             columns.append(Column(key=name, title=title, kind=kind or "label"))

@@ -429,7 +429,7 @@ def _answer(report: Report, run: Run, row: Row, answer: page.Answer) -> page.Ans
     if key not in report.memo:
         report.memo[key] = _correct_forms(run.outcomes)
     correct = report.memo[key].get((row["item"], row["sample"]))
-    return replace(answer, labels={**answer.labels, "right": [correct] if correct else []})
+    return replace(answer, labels={**answer.labels, "correct forms": [correct] if correct else []})
 
 
 def _correct_forms(outcomes: pd.DataFrame) -> dict[tuple[str, int], str]:
@@ -443,7 +443,7 @@ def _correct_forms(outcomes: pd.DataFrame) -> dict[tuple[str, int], str]:
 
 def _evenness(answer: page.Answer) -> float:
     """Return the distance of the proportion of correct forms of an item from one half."""
-    n, _, k = "".join(answer.labels.get("right", ())).partition(" of ")
+    n, _, k = "".join(answer.labels.get("correct forms", ())).partition(" of ")
     return abs(int(n) / int(k) - 0.5) if k and int(k) else 1.0
 
 
