@@ -206,10 +206,12 @@ def test_command_prints_the_result_of_its_function(answers, function, capsys):
     assert capsys.readouterr().out == expected.to_latex() + "\n"
     assert main(command) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-4].split() == ["m", "a", *lines[-4].split()[2:]]
+    *rows, level = lines[-5:]
+    assert [row.split()[:2] for row in rows] == [[*pair] for pair in ("ma", "mb", "na", "nb")]
+    assert level == "95 % confidence intervals in brackets."
     assert max(map(len, lines)) <= 80
     assert main([*command, "--wide"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith(lines[-1][:10])
+    assert capsys.readouterr().out.splitlines()[-2].startswith(rows[-1][:10])
 
 
 def test_column_that_groups_items_is_named_in_a_note(answers, capsys):
