@@ -1,11 +1,12 @@
 """Functions that compute estimates from a frame, with cluster-robust intervals, as a `Result`."""
 
+import inspect
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from surface_consistency.analysis._columns import (
     find,
     find_optional,
     prepare,
+    scored_by,
     to_frame,
 )
 from surface_consistency.analysis.doubts import constant_scores, missing_answers
@@ -39,10 +41,12 @@ from surface_consistency.metrics.positions.alignment import alignment_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals, effective_number
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.reading import first_names
+from surface_consistency.schemas.settings import reject_unknown
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import claim_records
 from surface_consistency.tables.table import interval_column
 
+P = ParamSpec("P")
 Missing = Literal["drop", "raise", "wrong"]
 """Handling of missing scores: exclude the row, raise an error, or count it as incorrect."""
 
@@ -75,16 +79,31 @@ class _Estimate(NamedTuple):
     """Columns of counts whose sum is the denominator; all rows by default."""
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppress warnings that sentences repeat: excluded rows and undefined numbers."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnscoredWarning)
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        yield
+def _measure(function: Callable[P, Result]) -> Callable[P, Result]:
+    """Reject unknown arguments, and suppress warnings that sentences repeat."""
+    known = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def measure(*args: P.args, **named: P.kwargs) -> Result:
+        for name in ("prediction", "references", "rule"):
+            if name in named.keys() - known:
+                columns = (str(named.get(role, role)) for role in ("prediction", "references"))
+                raise TypeError(
+                    f"{function.__name__} reads scores and has no argument {name!r}; read the file "
+                    f"as a frame df and score it by {scored_by(*columns)}, or use compare, which "
+                    "has the arguments `prediction`, `references` and `rule`"
+                )
+        reject_unknown(named, known, function.__name__)
+        with warnings.catch_warnings():
+            # Excluded rows and undefined numbers.
+            warnings.simplefilter("ignore", UnscoredWarning)
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            return function(*args, **named)
+
+    return measure
 
 
-@_quiet()
+@_measure
 def accuracy(
     df: object,
     *,
@@ -169,7 +188,7 @@ def accuracy(
                    unit=unit, noise=noise)  # fmt: skip
 
 
-@_quiet()
+@_measure
 def consistency(
     df: object,
     *,
@@ -274,7 +293,7 @@ def consistency(
     )  # fmt: skip
 
 
-@_quiet()
+@_measure
 def paired(
     df: object,
     *,
@@ -403,7 +422,7 @@ _OWN_ROWS: Final = {
 """Rate that needs a column which may be missing, and its name in the note."""
 
 
-@_quiet()
+@_measure
 def forgetting(
     df: object,
     *,
@@ -545,7 +564,7 @@ def forgetting(
                    remedy=remedy, lack=f"have no score in {' or '.join(empty)}")  # fmt: skip
 
 
-@_quiet()
+@_measure
 def alignment(
     df: object,
     *,
@@ -577,8 +596,8 @@ def alignment(
             "wrong" counts the answer as incorrect.
 
     Returns:
-        The result; `to_frame()` has alignment (Align), signed_alignment, short_accuracy (F_S),
-        long_accuracy (F_L) and accuracy_difference (F_L - F_S), each with bounds; p_value, or for
+        The result; `to_frame()` has alignment (Align), short_accuracy (F_S), long_accuracy (F_L),
+        signed_alignment and accuracy_difference (F_L - F_S), each with bounds; p_value, or for
         several rows p_value_holm, of that difference; n (rows) and n_clusters.
 
     Raises:
@@ -624,9 +643,9 @@ def alignment(
     )  # fmt: skip
     shown = [
         _Estimate("alignment", "Align", "alignment{} of short and long answers"),
-        _Estimate("signed_alignment", "Signed Align", "signed alignment{}", "number"),
         _Estimate("short_accuracy", "F_S"),
         _Estimate("long_accuracy", "F_L"),
+        _Estimate("signed_alignment", "Signed Align", "signed alignment{}", "number"),
         _Estimate(
             "accuracy_difference",
             "F_L − F_S",
@@ -641,7 +660,7 @@ def alignment(
                    p_title="p (F_L − F_S)", note="p is of F_L − F_S.")  # fmt: skip
 
 
-@_quiet()
+@_measure
 def partial_correlation(
     df: object,
     *,
