@@ -1,7 +1,7 @@
 """Read the data of a call of a library function, and check the columns that its arguments name."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_origin
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.analysis.clusters import ITEMS_ALONE, found_cluster
+from surface_consistency.analysis.doubts import empty_texts
 from surface_consistency.analysis.labels import note_several_labels
 from surface_consistency.analysis.scoring import ScoredAnswers, scored_by_rule
 from surface_consistency.analysis.settings import RuleSettings
@@ -16,7 +17,7 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, PluginErr
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import find_column, first_names, shown, within
-from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns, reject_nested
+from surface_consistency.results.columns import SOURCE, UNSURE, USUAL, ResultColumns, reject_nested
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.frame import RUNS, UNSCORED, Results, read_results, table_or_rows
@@ -119,7 +120,8 @@ def _without_failures(frame: pd.DataFrame, score: str, by: Sequence[str]) -> pd.
     masked = {name: frame[name].mask(failed) for name in scores - {*names, *by} if failed.any()}
     own = {name: samples[name] for name in map(str, samples) if name not in (score, *by)}
     frame = frame.assign(**masked, **own)
-    frame.attrs[_NOTES] = [f"{note}." for note in notes]
+    notes += empty_texts(frame, score)
+    frame.attrs |= {_NOTES: [f"{note}." for note in notes], SOURCE: columns}
     return frame
 
 
@@ -186,10 +188,10 @@ def scored(results: Results, settings: RuleSettings) -> ScoredAnswers:
         The rows, with notes on the files and the rule.
     """
     if settings.rule is None:
-        return ScoredAnswers(results.frame, (), results.notes)
+        return ScoredAnswers(results.frame, (), (*results.notes, *empty_texts(results.frame)))
     made = scored_by_rule(results.frame, settings)
     notes = (note for note in results.notes if not note.endswith(UNSCORED))
-    return made._replace(notes=(*notes, *made.notes))
+    return made._replace(notes=(*notes, *made.notes, *empty_texts(made.frame)))
 
 
 def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> ScoredAnswers:
@@ -278,8 +280,11 @@ def _read(
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
     columns = ResultColumns() if score in ("", *_SCORES) else ResultColumns(score=score)
-    if (item := named.get("item")) and not find_column(item, ("item", "question", *USUAL["item"])):
-        columns = columns.model_copy(update={"item": (item,)})
+    for role in ("item", "form", "repeat", "model"):
+        name = named.get(role)
+        if name and not find_column(name, (role, "question", *USUAL[role])):
+            given = {role: (name,) if role == "item" else name}
+            columns = columns.model_copy(update=given)
     names = [*by, *({*filter(None, named.values())} - {"task", "metric"})]
     results = read_results(source, columns)
     made = answers_of(results, RuleSettings(), names)
@@ -287,7 +292,8 @@ def _read(
         own = {role: name for name, role in results.roles.items()}
         raise DataError(
             f"{source} contains answers without scores; read it as a frame df, and score them by "
-            f"{_scored_by([own.get('prediction', '')], own.values())}, or use compare with `rule`"
+            f"{scored_by(own.get('prediction', ''), own.get('references', 'references'))}, or use "
+            "compare with `rule`"
         )
     frame = (
         made.frame if score in ("", *_SCORES) else made.frame.assign(**{score: made.frame["score"]})
@@ -375,18 +381,20 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     usual = [one for one in USUAL.get(role, ()) if one in columns] if name == default else []
     if len(usual) == 1:
         return usual[0]
-    listed = f"Columns: {first_names(columns)}"
+    own = frame.attrs.get(SOURCE) or [*map(str, columns)]
+    listed = f"Columns: {first_names(own)}"
     if usual:
         raise ColumnNotFoundError(
             f"column {shown(name)} not found, but {' and '.join(map(shown, usual))} are possible; "
             f"pass {role}= the name of one. {listed}"
         )
-    hint = did_you_mean(name, map(str, columns))
+    hint = did_you_mean(name, own)
     remedy = f"{role}= the name of a column"
     if role == "score" and {"first_correct", "second_correct"} <= {*columns}:
         remedy = 'score="first_correct" or "second_correct" for one condition, or use paired'
     elif role == "score" and (texts := [one for one in USUAL["prediction"] if one in columns]):
-        remedy += f", or score the answers by {_scored_by(texts, columns)}"
+        references = [one for one in USUAL["references"] if one in columns]
+        remedy += f", or score the answers by {scored_by(texts[0], *references[:1])}"
     elif role in ("item", "form") and {"first_correct", "second_correct"} <= {*columns}:
         remedy = "a column pair (df.assign(pair=range(len(df))) for one per row), or use paired"
     if role in _OPTIONAL and not default:
@@ -394,10 +402,17 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
 
 
-def _scored_by(predictions: Sequence[str], columns: Collection[str]) -> str:
-    """Return code that scores the first column of predictions by a column of references."""
-    references = next((one for one in USUAL["references"] if one in columns), "references")
-    return f'df["correct"] = match_many(df[{shown(predictions[0])}], df[{shown(references)}])'
+def scored_by(prediction: str, references: str = "references") -> str:
+    """Write code that scores a column of predictions by a column of references.
+
+    Args:
+        prediction: The column of predictions.
+        references: The column of references.
+
+    Returns:
+        The code, for a message.
+    """
+    return f'df["correct"] = match_many(df[{shown(prediction)}], df[{shown(references)}])'
 
 
 def find_optional(frame: pd.DataFrame, role: str, name: str | None, default: str) -> str | None:

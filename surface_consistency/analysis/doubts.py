@@ -10,6 +10,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.reading import first_names, shown
 from surface_consistency.results.failures import COMMON, FEW, MANY
 from surface_consistency.results.logs import EXCLUDED_ENDING
+from surface_consistency.results.tables import is_answered
 
 _REASONS: Final = ("error", "result", "reason", "explanation", "status")
 """Columns that may contain the reason for an incorrect answer."""
@@ -85,6 +86,28 @@ def _common_reason(rows: pd.DataFrame, model: str) -> Iterator[str]:
                 f"{counts.iloc[0]:,} of {len(rows):,} rows of {model} have the same text in column "
                 f"{column}: {shown(counts.index[0])}."
             )
+
+
+def empty_texts(frame: pd.DataFrame, score: str = "score") -> Iterator[str]:
+    """Count the answers that are empty texts with a score of 0.
+
+    Args:
+        frame: One row per answer, or per answer and metric.
+        score: Column of scores.
+
+    Yields:
+        A note if there are any, without its full stop.
+    """
+    if not {"prediction", score} <= {*frame} or frame.empty:
+        return
+    if "metric" in frame:
+        frame = frame[frame["metric"] == frame["metric"].iat[0]]
+    texts = frame.loc[frame[score] == 0, "prediction"].dropna()
+    if n := int((~is_answered(texts)).sum()):
+        yield (
+            f"{n:,} of {len(frame):,} answers are empty texts with a score of 0; a missing answer "
+            "is null or NaN (an empty cell of CSV)"
+        )
 
 
 def missing_answers(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names, shown
+from surface_consistency.results.columns import SOURCE
 from surface_consistency.rows.cells import is_list
 from surface_consistency.text import did_you_mean
 
@@ -37,7 +38,7 @@ def split_labels(
     result = frame.copy(deep=False)
     for column in columns:
         if column not in frame.columns:
-            names = [name for name in map(str, frame.columns) if name not in _OWN]
+            names = frame.attrs.get(SOURCE) or [one for one in map(str, frame) if one not in _OWN]
             raise ColumnNotFoundError(
                 f"by={shown(column)} is not among the columns, which are {first_names(names)}"
                 f"{did_you_mean(column, names)}"

@@ -1,5 +1,6 @@
 """Functions that compute estimates from a frame, with cluster-robust intervals, as a `Result`."""
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from surface_consistency.analysis._columns import (
     find,
     find_optional,
     prepare,
+    scored_by,
     to_frame,
 )
 from surface_consistency.analysis.doubts import constant_scores, missing_answers
@@ -39,6 +41,7 @@ from surface_consistency.metrics.positions.alignment import alignment_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals, effective_number
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.reading import first_names
+from surface_consistency.schemas.settings import reject_unknown
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import claim_records
 from surface_consistency.tables.table import interval_column
@@ -76,32 +79,44 @@ class _Estimate(NamedTuple):
     """Columns of counts whose sum is the denominator; all rows by default."""
 
 
-def _of_frame(arrays: str) -> Callable[[Callable[_P, Result]], Callable[_P, Result]]:
-    """Check that a call has one table, and suppress warnings that sentences repeat.
+def _measure(arrays: str) -> Callable[[Callable[_P, Result]], Callable[_P, Result]]:
+    """Check the arguments of a call, and suppress warnings that sentences repeat.
 
     Args:
         arrays: Code for arrays in place of a table, for the message.
     """
 
     def of_function(function: Callable[_P, Result]) -> Callable[_P, Result]:
+        known = list(inspect.signature(function).parameters)
+
         @wraps(function)
-        def called(*args: _P.args, **kwargs: _P.kwargs) -> Result:
-            if len(args) + ("df" in kwargs) != 1:
+        def measure(*args: _P.args, **named: _P.kwargs) -> Result:
+            for name in ("prediction", "references", "rule"):
+                if name in named.keys() - known:
+                    columns = (str(named.get(role, role)) for role in ("prediction", "references"))
+                    raise TypeError(
+                        f"{function.__name__} reads scores and has no argument {name!r}; read the "
+                        f"file as a frame df and score it by {scored_by(*columns)}, or use "
+                        "compare, which has the arguments `prediction`, `references` and `rule`"
+                    )
+            reject_unknown(named, known, function.__name__)
+            if len(args) + ("df" in named) != 1:
                 raise TypeError(
                     f"{function.__name__} needs one table df and the names of its columns by "
                     f"keyword; got {len(args)} positional arguments. For arrays use {arrays}"
                 )
             with warnings.catch_warnings():
+                # Excluded rows and undefined numbers.
                 warnings.simplefilter("ignore", UnscoredWarning)
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
-                return function(*args, **kwargs)
+                return function(*args, **named)
 
-        return called
+        return measure
 
     return of_function
 
 
-@_of_frame('surface_consistency.accuracy(pandas.DataFrame({"correct": scores}))')
+@_measure('surface_consistency.accuracy(pandas.DataFrame({"correct": scores}))')
 def accuracy(
     df: object,
     *,
@@ -186,7 +201,7 @@ def accuracy(
                    unit=unit, noise=noise)  # fmt: skip
 
 
-@_of_frame("surface_consistency.metrics.consistency(first, second)")
+@_measure("surface_consistency.metrics.consistency(first, second)")
 def consistency(
     df: object,
     *,
@@ -292,7 +307,7 @@ def consistency(
     )  # fmt: skip
 
 
-@_of_frame("surface_consistency.metrics.paired_table(first, second)")
+@_measure("surface_consistency.metrics.paired_table(first, second)")
 def paired(
     df: object,
     *,
@@ -421,7 +436,7 @@ _OWN_ROWS: Final = {
 """Rate that needs a column which may be missing, and its name in the note."""
 
 
-@_of_frame(
+@_measure(
     "surface_consistency.metrics.leakage(del_off), retrieval_mediated(del_on, del_off) and "
     "interference(del_on, del_off)"
 )
@@ -566,7 +581,7 @@ def forgetting(
                    remedy=remedy, lack=f"have no score in {' or '.join(empty)}")  # fmt: skip
 
 
-@_of_frame("surface_consistency.metrics.alignment(short, long)")
+@_measure("surface_consistency.metrics.alignment(short, long)")
 def alignment(
     df: object,
     *,
@@ -598,8 +613,8 @@ def alignment(
             "wrong" counts the answer as incorrect.
 
     Returns:
-        The result; `to_frame()` has alignment (Align), signed_alignment, short_accuracy (F_S),
-        long_accuracy (F_L) and accuracy_difference (F_L - F_S), each with bounds; p_value, or for
+        The result; `to_frame()` has alignment (Align), short_accuracy (F_S), long_accuracy (F_L),
+        signed_alignment and accuracy_difference (F_L - F_S), each with bounds; p_value, or for
         several rows p_value_holm, of that difference; n (rows) and n_clusters.
 
     Raises:
@@ -645,9 +660,9 @@ def alignment(
     )  # fmt: skip
     shown = [
         _Estimate("alignment", "Align", "alignment{} of short and long answers"),
-        _Estimate("signed_alignment", "Signed Align", "signed alignment{}", "number"),
         _Estimate("short_accuracy", "F_S"),
         _Estimate("long_accuracy", "F_L"),
+        _Estimate("signed_alignment", "Signed Align", "signed alignment{}", "number"),
         _Estimate(
             "accuracy_difference",
             "F_L − F_S",
@@ -662,7 +677,7 @@ def alignment(
                    p_title="p (F_L − F_S)", note="p is of F_L − F_S.")  # fmt: skip
 
 
-@_of_frame("surface_consistency.metrics.partial_correlation(x, y, controls)")
+@_measure("surface_consistency.metrics.partial_correlation(x, y, controls)")
 def partial_correlation(
     df: object,
     *,
@@ -756,8 +771,8 @@ def outcome_rows(
     known = dict.fromkeys(("model", "item", "sample", repeat or "sample"))
     unit = [name for name in known if name in frame]
     if not _is_star(frame, unit, by):
-        names = zip(OUTCOMES, _conditions(frame, *OUTCOMES), strict=True)
-        parts = [frame.assign(form=name, correct=frame[column]) for column, name in names]
+        sides = zip(OUTCOMES, _conditions(frame, *OUTCOMES), strict=True)
+        parts = [frame.assign(form=name, correct=frame[column]) for column, name in sides]
         return pd.concat(parts, ignore_index=True).drop(columns=[*OUTCOMES]), "pairs"
     pairs = frame.assign(pair=frame["item"])
     if repeat != "sample" and frame.get("sample", pd.Series(1)).nunique() > 1:

@@ -175,7 +175,8 @@ class Result(NoTruthValue):
 
         Returns:
             A `table` environment with the columns of `to_markdown`. It requires
-            `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
+            `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine. Wide
+            tables have smaller type and headings of several lines.
         """
         text = ". ".join(
             filter(None, (self.caption if caption is None else caption, self._facts()))
@@ -184,7 +185,7 @@ class Result(NoTruthValue):
         return latex_table(self._table(), caption=text, label=name)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the first estimate of each row with its confidence interval.
+        """Draw the first estimate of each row with its confidence interval, one point per row.
 
         Args:
             ax: Axes to draw on; None for the current axes of pyplot.

@@ -39,7 +39,8 @@ _Latex = Annotated[
     bool, Parameter(help="Print the table in LaTeX.", negative=(), show_default=False)
 ]
 _Wide = Annotated[
-    bool, Parameter(help="Print all columns of the table.", negative=(), show_default=False)
+    bool,
+    Parameter(help="Print all columns; one row always has all.", negative=(), show_default=False),
 ]
 
 

@@ -119,6 +119,9 @@ UNSURE: Final = ("text", "answer")
 """Names in `USUAL["prediction"]` whose columns contain the reference in some files. Such a column
 is the prediction only if answers are to be scored."""
 
+SOURCE: Final = "columns of the source"
+"""Attribute of a frame: the columns of the tables from which it was read, for messages."""
+
 FACTS: Final = ("fact", "fact_id", "triplet_id")
 """Names in `USUAL["item"]` that identify facts, which may have several questions."""
 

@@ -14,7 +14,7 @@ from surface_consistency.errors import DataError, RecordError, SourceNotFoundErr
 from surface_consistency.reading import SCORE_BYTES, UnpackedSize, find_column, first_names, shown
 from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
-from surface_consistency.results.columns import UNSURE, ResultColumns
+from surface_consistency.results.columns import SOURCE, UNSURE, ResultColumns
 from surface_consistency.results.epochs import reducer_of, superseded
 from surface_consistency.results.failures import with_common_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
@@ -186,6 +186,8 @@ def read_inputs(
     reducers = {name: reducer_of(log) for name, log in reading.logs.items()}
     named = {name: reducer for name, reducer in reducers.items() if reducer}
     nested = tuple(dict.fromkeys(name for one in reading.read.values() for name in one.nested))
+    columns = dict.fromkeys(name for one in reading.read.values() for name in one.columns)
+    frame.attrs[SOURCE] = list(columns)
     return Results(
         frame, *checks[1:], reading.tool, reading.higher_is_better, notes, nested, named,
         reading.roles,

@@ -1,6 +1,7 @@
 """Tables in LaTeX, for results and for pages."""
 
 import re
+import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
@@ -28,6 +29,12 @@ _LATEX: Final = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
 }
 """LaTeX of special characters."""
+
+_WIDTH: Final = 68
+"""Maximum width of a table in characters of normal size, about the text width of an article."""
+
+_GAP: Final = 2
+"""Width of the gap between two columns, in characters."""
 
 _LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 """Positions between characters that TeX joins to a dash or a quotation mark."""
@@ -80,7 +87,8 @@ def latex_table(table: Table, *, caption: str, label: str) -> str:
 
     Args:
         table: The table. Columns of numbers are flush right; neighbouring columns of one group
-            share a heading.
+            share a heading. A table that is wider than the text of an article has smaller type,
+            narrow gaps and headings of several lines.
         caption: Caption, as plain text.
         label: Label for references.
 
@@ -90,12 +98,20 @@ def latex_table(table: Table, *, caption: str, label: str) -> str:
     """
     heads, rows = table_cells(table)
     first, *lines = map(_line, (heads, *rows))
+    columns = [[*map(len, cells)] for cells in zip(heads, *rows, strict=True)]
+    width, setup = sum(max(widths) + _GAP for widths in columns), []
+    if width > _WIDTH:
+        size = r"\scriptsize" if width > 1.7 * _WIDTH else r"\footnotesize"
+        setup = [size + r"\setlength{\tabcolsep}{2pt}"]
+        cells = map(_stacked, heads, [max(widths[1:], default=0) for widths in columns])
+        first = " & ".join(cells) + r" \\"
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
             rf"\caption{{{latex_text(caption)}}}",
             rf"\label{{{label}}}",
+            *setup,
             rf"\begin{{tabular}}{{{''.join('lr'[is_numeric(one)] for one in table.columns)}}}",
             r"\toprule",
             *_group_lines(table.columns),
@@ -107,6 +123,12 @@ def latex_table(table: Table, *, caption: str, label: str) -> str:
             r"\end{table}",
         ]
     )
+
+
+def _stacked(text: str, width: int) -> str:
+    """Break a heading into lines that are at most as wide as the cells below it."""
+    lines = textwrap.wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False)
+    return r"\shortstack{" + r"\\".join(map(latex_text, lines)) + "}"
 
 
 def _line(cells: Sequence[str]) -> str:

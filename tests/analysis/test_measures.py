@@ -1068,3 +1068,28 @@ def test_remedy_for_missing_scores_can_be_executed(tmp_path, is_path):
     code = re.search(r'df\["correct"\] = match_many\(.+?\]\)', str(raised.value))[0]
     exec(code, {"df": df, "match_many": match_many})
     assert accuracy(df).to_frame()["accuracy"].tolist() == [0.75]
+
+
+def test_unknown_argument_raises_an_error_with_a_remedy():
+    with pytest.raises(TypeError, match=r"match_many\(df\['reply'\].*or use compare"):
+        accuracy(ONE, prediction="reply")
+    with pytest.raises(ValueError, match=r"has no option 'modle' \(did you mean 'model'\?\)"):
+        consistency(ONE, modle="model")
+
+
+OWN = pd.DataFrame({"id": [i // 2 for i in range(80)], "response": ["", "x", "y", " "] * 20,
+                    "correct": [0, 1, 1, 0] * 20, "wording": ["a", "b"] * 40})  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["frame", "file", "raw"])
+def test_notes_and_errors_describe_the_source(tmp_path, kind):
+    own = OWN if kind != "raw" else OWN.rename(columns={"correct": "target"})
+    own.to_json(file := tmp_path / "own.jsonl", orient="records", lines=True)
+    function, rule = (compare, {"rule": "exact"}) if kind == "raw" else (accuracy, {})
+    source = own if kind == "frame" else file
+
+    result = function(source, form="wording", **rule)
+
+    assert "40 of 80 answers are empty texts with a score" in f"{result.note} {result.sentences}"
+    with pytest.raises(ColumnNotFoundError, match=r"id, response, (correct|target), wording"):
+        function(source, form="wording", by="nope", **rule)

@@ -169,8 +169,8 @@ def test_tables_of_compare_have_both_means(by):
     shown = compare(dict.fromkeys("ab", LABELLED), by=by)
 
     for text in (shown.to_latex().replace("\\", ""), shown.to_markdown(), shown._repr_html_()):
-        assert "Mean, model (%)" in text
-        assert "Mean, reference (%)" in text
+        assert re.search(r"Mean, ?model ?\(%\)", text)
+        assert re.search(r"Mean, ?reference ?\(%\)", text)
 
 
 @pytest.mark.parametrize("n_groups", [1, 5, 6, 8])
@@ -183,7 +183,7 @@ def test_latex_has_as_many_cells_as_columns_for_any_number_of_groups(n_groups):
 
     lines = result.to_latex().splitlines()
 
-    columns = re.fullmatch(r"\\begin\{tabular\}\{(l*)(r*)\}", lines[4])
+    columns = re.search(r"\\begin\{tabular\}\{(l*)(r*)\}", result.to_latex())
     assert len(columns[1]) == len(result.keys) == n_groups + 1
     rows = [line for line in lines if line.endswith("\\\\")]
     assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(columns[1] + columns[2])}
@@ -191,20 +191,22 @@ def test_latex_has_as_many_cells_as_columns_for_any_number_of_groups(n_groups):
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-def test_latex_compiles(result, tmp_path):
-    tables = [result, paired(outcomes(), by="type"), consistency(answers(), repeat="run")]
+def test_latex_compiles_and_is_not_wider_than_an_article(result, tmp_path):
+    pairs = outcomes().assign(topic=lambda frame: frame["item"])
+    both = alignment(pairs, short="first_correct", long="second_correct", by="type")
+    models = compare(dict.fromkeys(("Llama-3.1-8B", "Qwen2.5-7B", "gpt-4o"), ONE))
+    repeated = consistency(answers(), repeat="run")
+    tables = [result, paired(outcomes(), by="type"), both, models, repeated]
     body = "\n".join(one.to_latex() for one in tables)
     text = (
         rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{body}\end{{document}}"
     )
     (tmp_path / "page.tex").write_text(text, "utf-8")
 
-    subprocess.run(
-        ["pdflatex", "-halt-on-error", "-interaction=batchmode", "page.tex"],
-        cwd=tmp_path,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    words = ["pdflatex", "-halt-on-error", "-interaction=batchmode", "page.tex"]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    assert "Overfull" not in (tmp_path / "page.log").read_text("latin-1")
+    assert r"F\_L (" in both.to_latex()
 
 
 def test_html_has_sentences_and_an_escaped_table(result):

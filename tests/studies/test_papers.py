@@ -424,9 +424,9 @@ def test_latex_of_grouped_columns_has_as_many_cells_as_columns(reported):
     lines = latex_table(table, caption="50 % & more", label="tab:x").splitlines()
 
     assert lines[2] == r"\caption{50 \% \& more}"
-    assert lines[4] == r"\begin{tabular}{lllrrrrrr}"
-    spans = re.findall(r"\\multicolumn\{(\d)\}", lines[6])
+    assert lines[5] == r"\begin{tabular}{lllrrrrrr}"
+    spans = re.findall(r"\\multicolumn\{(\d)\}", lines[7])
     assert sum(map(int, spans)) == 9
-    assert lines[7] == r"\cmidrule(lr){4-6}\cmidrule(lr){7-9}"
+    assert lines[8] == r"\cmidrule(lr){4-6}\cmidrule(lr){7-9}"
     rows = [line for line in lines if line.endswith(r"\\")][1:]
     assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {9}
