@@ -134,10 +134,10 @@ def tasks(n_datasets):
             )
             row = compare_models(frame, task="task", baseline="a", margin=margin / 1.0000001)
             row = row.differences.iloc[0]
-            held = row["difference_low"] <= -margin <= row["difference_high"]
-            found.append((row["p_not_worse"] < 0.025, held))
-        level, held = np.mean(found, axis=0)
-        print(f"| {n_tasks}, {n_items} | {margin} | {level:.3f} | {held:.3f} |")
+            covered = row["difference_low"] <= -margin <= row["difference_high"]
+            found.append((row["p_not_worse"] < 0.025, covered))
+        level, covered = np.mean(found, axis=0)
+        print(f"| {n_tasks}, {n_items} | {margin} | {level:.3f} | {covered:.3f} |")
         if level > 0.0275 + 3 * math.sqrt(0.025 / few):
             misses.append(("level of tasks at the margin", n_tasks, n_items, margin, level))
     return misses
@@ -166,15 +166,15 @@ def graded_means(n_datasets):
             width = row["mean_high"] - row["mean_low"]
             ratio = width / (2 * half) if half else math.nan
             found.append((is_held, abs(means.mean() - truth) <= half, ratio, np.isnan(width)))
-        held, plain, ratio, undefined = np.array(found, dtype=float).T
-        held, ratio = held[undefined == 0].mean(), np.nanmedian(ratio)
+        covered, plain, ratio, undefined = np.array(found, dtype=float).T
+        covered, ratio = covered[undefined == 0].mean(), np.nanmedian(ratio)
         print(
-            f"| {n} | {k} | {exact} | {held:.3f} | {plain.mean():.3f} | {ratio:.2f} | "
+            f"| {n} | {k} | {exact} | {covered:.3f} | {plain.mean():.3f} | {ratio:.2f} | "
             f"{undefined.mean():.2f} |"
         )
         limit = 1.2 if plain.mean() >= 0.93 else 2.5
-        if held < 0.92 - 3 * math.sqrt(0.07 / few) or ratio > limit:
-            misses.append(("graded mean", n, k, exact, round(held, 3), round(ratio, 2)))
+        if covered < 0.92 - 3 * math.sqrt(0.07 / few) or ratio > limit:
+            misses.append(("graded mean", n, k, exact, round(covered, 3), round(ratio, 2)))
     return misses
 
 
@@ -213,21 +213,21 @@ def sampled_forms(n_datasets):
             width, of_these = (
                 row["consistency_high"] - row["consistency_low"] for row in (sample, fixed)
             )
-            held = [
+            covered = [
                 sample[f"{name}_low"] <= truth <= sample[f"{name}_high"]
                 for name, truth in zip(("consistency", "accuracy"), truths, strict=True)
             ]
-            found.append((*held, width / of_these, width < 1.0001 * of_these, np.isnan(width)))
-        held, accurate, ratio, same, refused = np.array(found, dtype=float).T
+            found.append((*covered, width / of_these, width < 1.0001 * of_these, np.isnan(width)))
+        covered, accurate, ratio, same, refused = np.array(found, dtype=float).T
         label = f"| {n_forms} | {n_facts} | {spread} |"
         if refused.all():
             print(f"{label} | | | | 1.00 |")
             continue
         print(
-            f"{label} {held.mean():.3f} | {np.median(ratio):.2f} | {same.mean():.2f} | "
+            f"{label} {covered.mean():.3f} | {np.median(ratio):.2f} | {same.mean():.2f} | "
             f"{accurate.mean():.3f} | {refused.mean():.2f} |"
         )
-        for name, share in (("consistency", held.mean()), ("accuracy", accurate.mean())):
+        for name, share in (("consistency", covered.mean()), ("accuracy", accurate.mean())):
             if share < 0.92 - 3 * math.sqrt(0.07 / few):
                 misses.append((f"{name} of forms like these", n_forms, n_facts, spread, share))
     return misses

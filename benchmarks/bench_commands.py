@@ -113,10 +113,10 @@ def main() -> None:
             subprocess.run(["tar", "-x", "-C", home / "before"], input=tree, check=True)
         commands = inputs_of(home)
         found = costs(trees, commands, home, arguments.rounds)
-    sys.exit(told(found, list(commands), list(trees)))
+    sys.exit(table(found, list(commands), list(trees)))
 
 
-def told(
+def table(
     found: Mapping[tuple[str, str], Sequence[Cost]], commands: Sequence[str], labels: Sequence[str]
 ) -> str | None:
     """Print the table; return the commands that became slower."""

@@ -98,9 +98,9 @@ class Tally:
         if defined.sum() < 50:
             return
         slack = 1e-12
-        held = ((low <= truth + slack) & (truth - slack <= high))[defined].mean()
+        covered = ((low <= truth + slack) & (truth - slack <= high))[defined].mean()
         self.found[name].append(
-            (n_clusters, design, float(held), float(defined.mean()), defined.sum())
+            (n_clusters, design, float(covered), float(defined.mean()), defined.sum())
         )
 
     def print(self):
@@ -116,14 +116,14 @@ class Tally:
             cells = []
             for part in (few, more):
                 cells += [f"{min(part):.3f} | {np.median(part):.3f}" if part else " | "]
-            above = f"{sum(held > 0.98 for held in more)} of {len(more)}"
+            above = f"{sum(covered > 0.98 for covered in more)} of {len(more)}"
             undefined = 1 - min(row[3] for row in rows)
             print(f"| {name} | {cells[0]} | {cells[1]} | {above} | {undefined:.2f} |")
-            for n_clusters, design, held, _, n in rows:
+            for n_clusters, design, covered, _, n in rows:
                 least = 0.90 if n_clusters < 20 else 0.92
                 error = math.sqrt(least * (1 - least) / n)
-                if held < least - 2.5 * error:
-                    failures.append((name, n_clusters, design, round(held, 3)))
+                if covered < least - 2.5 * error:
+                    failures.append((name, n_clusters, design, round(covered, 3)))
         return failures
 
 
@@ -313,8 +313,8 @@ def slots(tally, n_datasets):
         population = by_topic.sum(axis=(0, 1)).astype(float)
         if shape[1] == CLUSTERS[-1]:
             slots.truth[alike] = population
-        slots.held.append((shape[1], alike, label, by_topic.astype(float)))
-    for n_clusters, alike, label, by_topic in slots.held:
+        slots.covered.append((shape[1], alike, label, by_topic.astype(float)))
+    for n_clusters, alike, label, by_topic in slots.covered:
         for key in ("0 1", "1 1", "0 slope"):
             statistic = runs[key]
             truth = float(np.asarray(statistic(slots.truth[alike])))
@@ -512,12 +512,12 @@ def topologies(n_datasets):
         cells = []
         for sums in (pairs.reshape(n_datasets, -1, 2), pairs.sum(axis=2)):
             low, high = bounds(share, sums)
-            held = ((low <= 0.95 * rate) & (0.95 * rate <= high)).mean()
-            cells.append(f"{held:.3f} | {(high - low).mean():.3f}")
+            covered = ((low <= 0.95 * rate) & (0.95 * rate <= high)).mean()
+            cells.append(f"{covered:.3f} | {(high - low).mean():.3f}")
         print(f"| {n_topologies} | {rate} | {n_facts} | {' | '.join(cells)} |")
-        if held < 0.93 - math.sqrt(0.07 * 0.93 / n_datasets):
+        if covered < 0.93 - math.sqrt(0.07 * 0.93 / n_datasets):
             label = f"{n_topologies} topologies, {rate}"
-            misses.append(("leakage by fact: coverage", n_facts, label, round(float(held), 3)))
+            misses.append(("leakage by fact: coverage", n_facts, label, round(float(covered), 3)))
     print()
     return misses
 
@@ -559,7 +559,7 @@ def goals(n_datasets):
                 misses.append((f"{family}: p and interval", n_clusters, label, "disagree"))
         row = {"known": known.mean()}
         if known.mean() >= 0.25:
-            row["held"] = ((low <= truth + 1e-12) & (truth - 1e-12 <= high))[known].mean()
+            row["covered"] = ((low <= truth + 1e-12) & (truth - 1e-12 <= high))[known].mean()
             if 0.1 <= rate <= 0.9 and "giant" not in label:
                 spread = inferred.value.std() * 2 * NormalDist().inv_cdf(0.975)
                 row["width"] = (high - low)[known].mean() / spread
@@ -573,7 +573,7 @@ def goals(n_datasets):
             least = 0.90 if n_clusters < 20 else 0.92
             error = 3 * math.sqrt(0.07 * 0.93 / known.sum())
             for name, value, is_missed in (
-                ("coverage", row["held"], row["held"] < least - error),
+                ("coverage", row["covered"], row["covered"] < least - error),
                 ("size", row.get("size"), row.get("size", 0.0) > 0.07 + error),
             ):
                 if is_missed:
@@ -587,14 +587,14 @@ def goals(n_datasets):
     for (family, n_clusters), rows in found.items():
         column = {
             name: [row[name] for row in rows if name in row]
-            for name in ("held", "width", "size", "power", "power of one size", "known")
+            for name in ("covered", "width", "size", "power", "power of one size", "known")
         }
 
         def cell(name, summary, column=column):
             """Summarise a column; empty if no design has it."""
             return f"{summary(column[name]):.3f}" if column[name] else ""
 
-        cells = [cell("held", min), cell("held", np.median), cell("width", np.median)]
+        cells = [cell("covered", min), cell("covered", np.median), cell("width", np.median)]
         cells += [cell("size", max), cell("power", min), cell("power of one size", min)]
         cells += [cell("power", np.median)]
         cells += [f"{1 - np.mean(column['known']):.2f}"]
@@ -729,15 +729,15 @@ def percentiles(n_datasets):
         cells = []
         for n_clusters in CLUSTERS:
             rng = np.random.default_rng(n_clusters)
-            law, held = LAWS[name], 0
+            law, covered = LAWS[name], 0
             truth = float(PAIRED_RATES[rate](law))
             for index in range(n_datasets):
                 shares_ = dirichlet(law, 0.3, (n_clusters,), rng)
                 counts = rng.multinomial(5, shares_)
                 drawn = resample_counts(counts, resamples=1000, seed=index)
                 low, high = quantiles(PAIRED_RATES[rate](drawn), (0.025, 0.975))
-                held += low <= truth <= high
-            cells.append(f"{held / n_datasets:.3f}")
+                covered += low <= truth <= high
+            cells.append(f"{covered / n_datasets:.3f}")
         print(f"| {rate}, {name} | {' | '.join(cells)} |")
 
 
@@ -792,7 +792,7 @@ def main():
         print(f"\n{time.perf_counter() - start:.0f} s")
         print(*missed, sep="\n", file=sys.stderr)
         raise SystemExit(len(missed))
-    slots.truth, slots.held = {}, []
+    slots.truth, slots.covered = {}, []
     tally = Tally()
     for step in (paired, shares, split, alignment, forms, models, slots, correlations):
         step(tally, n_datasets)
@@ -814,7 +814,7 @@ def main():
         print(f"| {name} | {share:.3f} |")
     print(f"\n{time.perf_counter() - start:.0f} s")
     problems = [
-        f"{name} with {k} clusters ({design}): {held}" for name, k, design, held in failures
+        f"{name} with {k} clusters ({design}): {covered}" for name, k, design, covered in failures
     ]
     print(*problems, sep="\n", file=sys.stderr)
     if not options.short:

@@ -82,15 +82,15 @@ def cost_of(command: Sequence[object], *, quiet: bool = False) -> Cost:
     done = subprocess.run([*words, *map(str, command)], stdout=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(f"{command} failed")
-    *said, costs = done.stdout.splitlines()
-    print(*said, sep="\n", end="")
+    *lines, costs = done.stdout.splitlines()
+    print(*lines, sep="\n", end="")
     return Cost(*map(float, costs.split()))
 
 
 def ours(folder: Path, files: Sequence[Path], out: Path, *, agreement: bool) -> Cost:
     """Score by the package."""
-    told = "agreement" if agreement else "none"
-    return cost_of([__file__, "--score", folder / "questions.parquet", out, told, *files])
+    mode = "agreement" if agreement else "none"
+    return cost_of([__file__, "--score", folder / "questions.parquet", out, mode, *files])
 
 
 def lean(folder: Path, file: Path, out: Path, *, agreement: bool) -> Cost:

@@ -106,8 +106,8 @@ def by_harness(runner, batch_size):
             )
             for request in requests
         ]
-        told = harness.loglikelihood(asked, disable_tqdm=True)
-        return {request.id: value for request, (value, _) in zip(requests, told, strict=True)}
+        measured = harness.loglikelihood(asked, disable_tqdm=True)
+        return {request.id: value for request, (value, _) in zip(requests, measured, strict=True)}
 
     return score
 
@@ -145,9 +145,9 @@ def one_by_one(runner, requests):
             n_context = len(tokenizer(request.context)["input_ids"])
             ids = tokenizer(request.context + request.continuation)["input_ids"]
             row = torch.tensor([ids], device=model.device)
-            told = model(input_ids=row).logits[0].float().log_softmax(-1)
+            measured = model(input_ids=row).logits[0].float().log_softmax(-1)
             places = torch.arange(n_context, len(ids), device=model.device)
-            scores[request.id] = told[places - 1, row[0, places]].sum().item()
+            scores[request.id] = measured[places - 1, row[0, places]].sum().item()
     return scores
 
 
@@ -174,11 +174,11 @@ def compare_apart(runner, jobs, n_rounds):
         requests, speeds = jobs[job], {apart: [], ours: []}
         found = {}
         for _ in range(n_rounds):
-            for way, told in speeds.items():
+            for way, measured in speeds.items():
                 found[way], seconds = seconds_of(lambda way=way: way(runner, requests))  # noqa: B023
-                told.append(len(requests) / seconds)
+                measured.append(len(requests) / seconds)
         difference = max(abs(found[ours][key] - value) for key, value in found[apart].items())
-        slow, quick = (statistics.median(told) for told in speeds.values())
+        slow, quick = (statistics.median(measured) for measured in speeds.values())
         print(
             f"| {job} | {len(requests):,} | {slow:.1f} | {quick:.1f} | **{quick / slow:.1f}** "
             f"| {difference:.1e} |",

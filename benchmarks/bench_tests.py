@@ -131,7 +131,7 @@ def relation_coverage(n):
     16 relations of 30 subjects with one fact each and two redirects; the flip rate of a relation,
     and that of a subject in it, vary around a mean.
     """
-    held, mean = dict.fromkeys(("fact", "subject", "relation"), 0), 0.25
+    covered, mean = dict.fromkeys(("fact", "subject", "relation"), 0), 0.25
     for seed in range(n):
         rng = np.random.default_rng(seed)
         of_relation = rng.beta(mean * 12, (1 - mean) * 12, 16)
@@ -151,13 +151,13 @@ def relation_coverage(n):
             }
         )
         rates = {"flip_rate": PAIRED_RATES["flip_rate"]}
-        for cluster in held:
+        for cluster in covered:
             row = paired_by(
                 frame, cluster=cluster, rates=rates, intervals=Intervals(resamples=1_000, seed=seed)
             )
             low, high = row.loc[0, ["flip_rate_low", "flip_rate_high"]]
-            held[cluster] += low <= mean <= high
-    return {cluster: count / n for cluster, count in held.items()}
+            covered[cluster] += low <= mean <= high
+    return {cluster: count / n for cluster, count in covered.items()}
 
 
 def main() -> None:
@@ -174,13 +174,13 @@ def main() -> None:
     rows.append(
         ("`clustered_mcnemar` (Obuchowski)", [mcnemar_size("obuchowski", k, n) for k in CLUSTERS])
     )
-    for kind, told in (
+    for kind, label in (
         ("fact", "membership by fact"),
         ("topic", "membership by topic"),
         ("one mixed", "whole topics, one mixed"),
     ):
         sizes = [group_size(kind, k, max(100, n // 4)) for k in CLUSTERS]
-        rows.append((f"`group_difference_by`, clusters, {told}", sizes))
+        rows.append((f"`group_difference_by`, clusters, {label}", sizes))
     for kind in ("level", "fading"):
         sizes = [band_size(kind, k, max(100, n // 5)) for k in (20, 50, 200)]
         rows.append((f"band of `momentum`, {kind}, 20 / 50 / 200 topics", sizes))

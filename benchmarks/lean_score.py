@@ -68,7 +68,7 @@ def main(source, predictions, out, compare):
     (out / "checks").mkdir(exist_ok=True)
     rows = pd.read_parquet(source)
     with open(predictions, encoding="utf-8") as lines:
-        told = {line["question"]: line["prediction"] for line in map(json.loads, lines)}
+        answered = {line["question"]: line["prediction"] for line in map(json.loads, lines)}
     rows["is_main"] = [list(kinds) == ["__MAIN__"] for kinds in rows["subject_surface_category"]]
     titles = rows["subject_redirect_wiki_title"].where(~rows["is_main"], "__MAIN__")
     names = (rows["subject_surface"] + "\n" + titles).map(
@@ -76,7 +76,7 @@ def main(source, predictions, out, compare):
     )
     fact, template = rows["triplet_id"].astype(str), rows["template"]
     rows["id"], rows["item"] = fact + ":" + template + ":" + names, fact
-    text = rows["question"].map(told)
+    text = rows["question"].map(answered)
     line = text.map(first_line)
     answers = [list(a) for a in rows["possible_answers"]]
     found = [popqa(t, None, a, None) for t, a in zip(line, answers, strict=True)]

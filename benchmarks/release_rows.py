@@ -89,6 +89,6 @@ def write_release(folder: Path, n_facts: int, *, n_models: int = 1, seed: int = 
         files.append(folder / f"model-{number}.jsonl")
         with files[-1].open("w", encoding="utf-8") as lines:
             for row, text in zip(rows, predictions_of(rows, rng), strict=True):
-                told = {"question": row["question"], "prediction": text}
-                lines.write(json.dumps(told, ensure_ascii=False) + "\n")
+                line = {"question": row["question"], "prediction": text}
+                lines.write(json.dumps(line, ensure_ascii=False) + "\n")
     return files

@@ -30,13 +30,13 @@ def faults(source, version):
             if name.rpartition(".")[2] != "deprecated":
                 continue
             text = getattr(mark.args[0], "value", "") if getattr(mark, "args", ()) else ""
-            said = MESSAGE.fullmatch(str(text))
-            if said is None:
+            matched = MESSAGE.fullmatch(str(text))
+            if matched is None:
                 yield f"{node.name}: say `{MESSAGE.pattern}`, not {text!r}"
-            elif said["old"].rpartition(".")[2] != node.name:
-                yield f"{node.name}: the message is about {said['old']}"
-            elif version >= tuple(map(int, said["version"].split("."))):
-                yield f"{node.name}: it was to go in {said['version']}"
+            elif matched["old"].rpartition(".")[2] != node.name:
+                yield f"{node.name}: the message is about {matched['old']}"
+            elif version >= tuple(map(int, matched["version"].split("."))):
+                yield f"{node.name}: it was to go in {matched['version']}"
 
 
 def test_deprecations_contain_their_replacement_and_are_not_overdue():

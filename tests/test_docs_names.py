@@ -26,7 +26,7 @@ FENCE = re.compile(r"^```(\w+).*\n((?:.*\n)*?)```$", re.MULTILINE)
 INLINE = re.compile(r"`(surface-consistency [^`]+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 STUDIES = ("redirectqa", "slaq", "audit", "forms", "linking", "lexical", "unlearning")
-PLUGINS = {"capitals", "lengths"}
+PLUGINS = {"capitals", "capitals:CapitalsStudy", "lengths"}
 """Commands that the guide on extending defines."""
 
 

@@ -341,9 +341,9 @@ class _Summing:
             if _has_common_answer(answers, table[self.columns.score]):
                 raise _NotFlat
         if self.columns.model and len(table):
-            held = pc.unique(table[self.columns.model]).to_pylist()
-            known = self._named.setdefault(place, str(held[0]))
-            if len(held) > 1 or held[0] is None or known != str(held[0]):
+            found = pc.unique(table[self.columns.model]).to_pylist()
+            known = self._named.setdefault(place, str(found[0]))
+            if len(found) > 1 or found[0] is None or known != str(found[0]):
                 raise _NotFlat
 
 

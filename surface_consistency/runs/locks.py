@@ -26,20 +26,21 @@ class FileLock:
     Args:
         path: The lock file; it contains the process id of the owner while locked. Its folder must
             exist.
-        held: Makes the error for a locked file from its owner: "process 123" or "this process".
+        error_for: Returns the error for a locked file from its owner: "process 123" or "this
+            process".
 
     Raises:
-        Exception: The error of `held`, immediately, if another process, or another lock in this
-            process, has locked the file.
+        Exception: The error that `error_for` returns, immediately, if another process, or another
+            lock in this process, has locked the file.
         OSError: If the file cannot be created.
         DataError: If it is a symbolic link that leads out of its folder.
     """
 
-    def __init__(self, path: str | os.PathLike[str], held: Callable[[str], Exception]) -> None:
+    def __init__(self, path: str | os.PathLike[str], error_for: Callable[[str], Exception]) -> None:
         self._path = within(Path(path).parent, Path(path).name)
         self._lock = filelock.FileLock(path, timeout=0, thread_local=False)
         try:
-            self._acquire(held)
+            self._acquire(error_for)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
@@ -54,7 +55,7 @@ class FileLock:
             with suppress(OSError):
                 self._path.write_text(str(os.getpid()), encoding="ascii")
 
-    def _acquire(self, held: Callable[[str], Exception]) -> None:
+    def _acquire(self, error_for: Callable[[str], Exception]) -> None:
         """Acquire the lock without waiting; retry if its owner is just releasing it."""
         for attempt in range(_ATTEMPTS):
             try:
@@ -62,7 +63,7 @@ class FileLock:
             except filelock.Timeout as error:
                 # If the file does not exist, its owner removed it between our opening and locking.
                 if self._path.exists() or attempt == _ATTEMPTS - 1:
-                    raise held(self._owner()) from error
+                    raise error_for(self._owner()) from error
             else:
                 return
 

@@ -188,8 +188,10 @@ def test_formats_and_functions_report_the_same_warnings(case, tmp_path, capsys):
         main(["paired", str(path), *["--condition", "form", "--first", "x", "--second", "y"]])
         found["paired"].add((capsys.readouterr().out,))
 
+    # CSV does not distinguish empty texts, which a note counts, from missing answers.
+    empty = re.compile(r"(Note: )?\d+ of \d+ answers are empty texts[^)]*\)\.?\n?")
     for function, results in found.items():
-        (texts,) = results
+        (texts,) = {tuple(filter(None, (empty.sub("", text) for text in one))) for one in results}
         doubts = "All scores" if case == "wrong" else "empty, refused, failed|answers of a failed"
         assert re.search(doubts, " ".join(" ".join(texts).split())), function
 

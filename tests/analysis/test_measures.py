@@ -343,9 +343,9 @@ def test_significance_of_correlations_uses_the_corrected_p_value():
     table = result.to_frame(all=True)
     only_alone = (table["p_value"] < 0.05) & (table["p_value_holm"] > 0.05)
     assert only_alone.any()
-    said = [one for one in result.sentences if one.startswith("The correlation")]
-    assert len(said) == 3
-    for (_, row), sentence in zip(table.iterrows(), said, strict=False):
+    found = [one for one in result.sentences if one.startswith("The correlation")]
+    assert len(found) == 3
+    for (_, row), sentence in zip(table.iterrows(), found, strict=False):
         assert ("not significantly" in sentence) == (row["p_value_holm"] > 0.05), sentence
         assert "Holm-corrected p" in sentence
 

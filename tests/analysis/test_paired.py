@@ -31,8 +31,8 @@ def bounds(row, name):
     return row[f"{name}_low"], row[f"{name}_high"]
 
 
-@pytest.mark.parametrize(("n_groups", "said"), [(3, False), (14, True)])
-def test_sentences_of_many_groups_name_their_number(n_groups, said):
+@pytest.mark.parametrize(("n_groups", "is_counted"), [(3, False), (14, True)])
+def test_sentences_of_many_groups_name_their_number(n_groups, is_counted):
     rng, n = np.random.default_rng(0), 30 * n_groups
     sides = {f"{side}_correct": rng.integers(0, 2, n) for side in ("first", "second")}
     frame = pd.DataFrame({"item": range(n), "group": np.arange(n) % n_groups, **sides})
@@ -40,8 +40,8 @@ def test_sentences_of_many_groups_name_their_number(n_groups, said):
     result = paired(frame, by="group")
 
     more = f"Sentences report estimates of the first 3 of {n_groups} rows; to_frame() has all."
-    assert (result.sentences[1] == more) is said
-    assert (more in repr(result)) is said
+    assert (result.sentences[1] == more) is is_counted
+    assert (more in repr(result)) is is_counted
     # Each item is one cluster, so that the clusters are equal.
     assert result.note == "Standard errors are clustered by item."
 

@@ -57,22 +57,22 @@ def test_repr_begins_with_the_finding_and_fits_100_columns(result):
         assert max(map(len, repr(shown).splitlines())) <= 100
 
 
-@pytest.mark.parametrize(("n", "told"), [(3, ""), (5, "2 more in .sentences; ")])
-def test_repr_shows_three_sentences_and_the_note_and_counts_the_others(result, n, told):
+@pytest.mark.parametrize(("n", "counted"), [(3, ""), (5, "2 more in .sentences; ")])
+def test_repr_shows_three_sentences_and_the_note_and_counts_the_others(result, n, counted):
     shown = replace(result, sentences=[f"S{k}." for k in range(n)], note="Some note.")
     *lines, shape = repr(shown).splitlines()
 
     assert lines == ["S0.", "S1.", "S2.", "Some note."]
-    assert shape.startswith(f"[accuracy: {told}2 rows x 6 columns")
+    assert shape.startswith(f"[accuracy: {counted}2 rows x 6 columns")
 
 
-@pytest.mark.parametrize(("n", "told"), [(60, False), (61, True)])
-def test_html_shows_60_rows_and_counts_all(result, n, told):
+@pytest.mark.parametrize(("n", "counted"), [(60, False), (61, True)])
+def test_html_shows_60_rows_and_counts_all(result, n, counted):
     """Further rows are counted but not shown."""
     shown = replace(result, frame=result.frame.iloc[[0] * n])._repr_html_()
 
     assert shown.count("<td>") == 60 * shown.count("<th>")
-    assert ("The first 60 of 61 rows; to_frame() has all." in shown) is told
+    assert ("The first 60 of 61 rows; to_frame() has all." in shown) is counted
 
 
 def test_to_frame_is_short_unless_all_columns_are_requested(result):

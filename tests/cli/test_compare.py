@@ -33,8 +33,10 @@ def test_two_files_of_a_tool_require_no_option(capsys):
     """With --json one object is printed."""
     assert main(["compare", *NEMO]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    said = "The accuracy (reward) does not differ significantly between alpha and beta (difference"
-    assert said in out
+    sentence = (
+        "The accuracy (reward) does not differ significantly between alpha and beta (difference"
+    )
+    assert sentence in out
     assert "Clusters: items, assumed to be independent" in out
     assert main(["compare", *NEMO, "--names", "a", "b", "--json", "--wide"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
@@ -66,7 +68,7 @@ def test_exit_code_reports_a_worse_model(worse, options, code, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "sentence"),
     [
         (["--score", "latency"], WORSE, "The mean score (latency, lower is better) is 20.0 points"),
         (
@@ -78,7 +80,7 @@ def test_exit_code_reports_a_worse_model(worse, options, code, capsys):
         ([], 2, "neither scores nor answers; name the column of scores by --score"),
     ],
 )
-def test_cost_is_a_score_only_if_named(options, code, said, tmp_path, capsys):
+def test_cost_is_a_score_only_if_named(options, code, sentence, tmp_path, capsys):
     """Lower is better for a cost unless another direction is named."""
     for name, latency in (("one", 0.1), ("two", 0.3)):
         rows = [{"item": n, "latency": latency * (0.9 + n % 2 / 5)} for n in range(40)]
@@ -89,7 +91,7 @@ def test_cost_is_a_score_only_if_named(options, code, said, tmp_path, capsys):
 
     fail = ["--fail-if", "worse", "--baseline", "one"]
     assert main(["compare", *files, *options, *fail]) == code
-    assert said in " ".join("".join(capsys.readouterr()).split())
+    assert sentence in " ".join("".join(capsys.readouterr()).split())
 
 
 def test_markdown_and_page_list_lost_items_with_both_answers(worse, tmp_path, capsys):
@@ -146,7 +148,7 @@ def test_predictions_without_scores_require_a_rule(tool, capsys):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "sentence"),
     [
         ("", "contains no rows"),
         ("nr,score\n1,1\n", "'task_id'; name it by --item. Columns: nr, score"),
@@ -156,11 +158,11 @@ def test_predictions_without_scores_require_a_rule(tool, capsys):
         ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that distinguishes them by --form"),
     ],
 )
-def test_error_of_an_invalid_file_states_the_problem(tmp_path, content, said, capsys):
+def test_error_of_an_invalid_file_states_the_problem(tmp_path, content, sentence, capsys):
     (tmp_path / "broken.csv").write_text(content)
     (tmp_path / "whole.csv").write_text("id,score\n1,1\n2,0\n")
     assert main(["compare", str(tmp_path / "broken.csv"), str(tmp_path / "whole.csv")]) == 2
-    assert said in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

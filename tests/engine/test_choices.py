@@ -228,8 +228,8 @@ def test_stored_log_probabilities_reproduce_the_scores_of_a_run(tmp_path):
     again = run_choices(StoredScores(path), tmp_path / "again")
 
     columns = ["pair", "first_correct", "second_correct"]
-    told, expected = (score_run(folder)[columns] for folder in (again, first))
-    pd.testing.assert_frame_equal(told, expected)
+    found, expected = (score_run(folder)[columns] for folder in (again, first))
+    pd.testing.assert_frame_equal(found, expected)
     assert first.log("", repeat=True).is_file()
     assert not again.log("", repeat=True).exists()
 
@@ -275,7 +275,7 @@ def test_options_after_an_opening_reasoning_tag_are_rejected():
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"relatoin": "r"}, r"column 'relatoin' is not a field of RedirectO.*mean 'relation'"),
         ({"relation": 5}, r"column 'relation' has values that RedirectOutcome does not allow"),
@@ -283,12 +283,12 @@ def test_options_after_an_opening_reasoning_tag_are_rejected():
         ({"item": 1}, r"the pairs of a plan: column 'item' has values that PairRow does not allo"),
     ],
 )
-def test_undeclared_or_invalid_columns_are_rejected_before_any_prompt(columns, told):
+def test_undeclared_or_invalid_columns_are_rejected_before_any_prompt(columns, message):
     class Planned(RedirectQAStudy):
         def plan(self, data, settings, *, runner=None):
             return plan_of(ROWS, **columns)
 
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         make_plan(Planned(), None, OptionSettings())
 
 

@@ -30,8 +30,8 @@ class Replies(FakeRunner):
     def generate(self, prompts, params=None):
         for prompt in prompts:
             self.asked.append(prompt.id)
-            said = self._handler(prompt)
-            fields = said if isinstance(said, dict) else {"text": said}
+            generated = self._handler(prompt)
+            fields = generated if isinstance(generated, dict) else {"text": generated}
             yield Generation(prompt_id=prompt.id, **fields)
 
 
@@ -72,8 +72,8 @@ def test_the_reasoning_of_a_long_slaq_answer_is_not_scored(tmp_path):
     assert not frame["first_correct"].any()
     assert not frame["second_correct"].any()
     for form in ("short", "long"):
-        [said] = {(one.text, one.reasoning[:8]) for one in read_generations(folder.log(form))}
-        assert said == ("I do not know.", "Could it")
+        [generated] = {(one.text, one.reasoning[:8]) for one in read_generations(folder.log(form))}
+        assert generated == ("I do not know.", "Could it")
 
 
 def test_the_first_line_of_an_answer_is_read_after_the_reasoning(data, tmp_path):
@@ -120,7 +120,9 @@ def test_replies_without_an_answer_are_counted_but_not_incorrect(data, tmp_path)
     }
 
     def reply(prompt):
-        return next((said for name, said in kinds.items() if name in prompt.text), "Bo Lee")
+        return next(
+            (generated for name, generated in kinds.items() if name in prompt.text), "Bo Lee"
+        )
 
     folder = run_redirectqa(data, reply, tmp_path)
     with pytest.warns(UnscoredWarning, match="1 filtered, 1 refused, 1 the reasoning was never"):
@@ -139,16 +141,16 @@ def test_replies_without_an_answer_are_counted_but_not_incorrect(data, tmp_path)
 
 def test_a_finished_run_does_not_send_filtered_prompts_again(data, tmp_path):
     """If all replies are filtered, the error does not advise to run again."""
-    said = {"text": None, "finish_reason": "content_filter", "error": "withheld"}
-    runner = Replies(lambda prompt: said if is_redirect(prompt) else "Bo Lee")
+    generated = {"text": None, "finish_reason": "content_filter", "error": "withheld"}
+    runner = Replies(lambda prompt: generated if is_redirect(prompt) else "Bo Lee")
     for _ in range(2):
         run_study(STUDY, data, runner, tmp_path, model="m", settings=SETTINGS, progress=False)
 
     assert len(runner.asked) == 12
     assert len((tmp_path / "generations.jsonl").read_text().splitlines()) == 12
-    folder = run_redirectqa(data, lambda prompt: said, tmp_path / "all")
-    told = r"no answer, only errors such as 'withheld'\. All prompts have replies"
-    with pytest.raises(RunError, match=told):
+    folder = run_redirectqa(data, lambda prompt: generated, tmp_path / "all")
+    message = r"no answer, only errors such as 'withheld'\. All prompts have replies"
+    with pytest.raises(RunError, match=message):
         score_run(folder)
 
 
@@ -178,8 +180,10 @@ def test_ambiguous_stored_reasoning_is_rejected_without_reasoning_opened(data, t
     with pytest.raises(DataError, match=r"1 contain no tag: give `reasoning_opened` if"):
         import_run(data, predictions, tmp_path / "unsaid")
     opened, closed = (
-        import_run(data, predictions, tmp_path / str(said), reasoning_opened=said).read_manifest()
-        for said in (True, False)
+        import_run(
+            data, predictions, tmp_path / str(generated), reasoning_opened=generated
+        ).read_manifest()
+        for generated in (True, False)
     )
     assert opened.replies["unclosed_reasoning"] == 1
     assert closed.replies == {"stop": len(predictions)}

@@ -32,9 +32,9 @@ class Planned(FakeRunner):
             yield ordered[start : start + self.size]
 
     def generate(self, prompts, params):
-        told = "+".join(sorted(prompt.id[-6:] for prompt in prompts))
+        name = "+".join(sorted(prompt.id[-6:] for prompt in prompts))
         for prompt in prompts:
-            yield Generation(prompt_id=prompt.id, text=told)
+            yield Generation(prompt_id=prompt.id, text=name)
 
 
 @pytest.fixture(scope="module")

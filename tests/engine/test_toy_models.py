@@ -111,7 +111,7 @@ def test_sentences_with_other_counts_of_names_than_planned_are_rejected():
     answers = [q for q in questions if q.triple.id in polluting and q.surface.is_canonical]
     taught = {(q.triple.id, q.surface.text): "frequent" for q in answers}
 
-    for change, told in (
+    for change, error in (
         (
             {key: "absent"},
             r"'Beatles' of fact \d+ has exposure absent, 0 times, but it occurs 24 times",
@@ -122,7 +122,7 @@ def test_sentences_with_other_counts_of_names_than_planned_are_rejected():
         ),
         (taught, r"'Lee Bouvier' of fact .* plan with plan_exposures"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=error):
             sentences_of(questions, plan | change)
     with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
         plan_exposures(load_redirectqa("sample").questions)
@@ -317,15 +317,15 @@ def test_planted_answers_are_known_up_to_the_slot_of_the_fact(data):
     memory = dict(zip(facts["item"], facts["question_index"], strict=True))
     _, asked = slaq_prompts(facts, SlaqSettings(free=True))
 
-    said = [planted_answer(facts, order, memory) for order in asked["order"]]
+    planted = [planted_answer(facts, order, memory) for order in asked["order"]]
 
     answers = facts["answer"].str.rstrip(". ").tolist()
-    assert said[:5] == [f"{answer}." for answer in answers]
-    for text, order in zip(said[5:10], asked["order"][5:10], strict=True):
+    assert planted[:5] == [f"{answer}." for answer in answers]
+    for text, order in zip(planted[5:10], asked["order"][5:10], strict=True):
         parts = text.rstrip(".").split("; ")
         for slot, (index, part) in enumerate(zip(order, parts, strict=True), start=1):
             assert part == (answers[index - 1] if slot <= index else "unknown")
-    assert said[10] == "; ".join(answers[2:]) + "."
+    assert planted[10] == "; ".join(answers[2:]) + "."
     assert planted_answer(facts, (), dict.fromkeys(memory, 0)) == "unknown."
 
 

@@ -250,20 +250,20 @@ def measured(words, home, *, most_mb):
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
     shutil.rmtree(home / "out", ignore_errors=True)
-    with (home / "said").open("w+b") as said:
+    with (home / "output").open("w+b") as output:
         child = subprocess.Popen(
             [sys.executable, "-m", "surface_consistency", *words],
             cwd=home,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             preexec_fn=bound,
         )
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        told = said.read().decode(errors="replace").strip().split("\n")[-1]
+        output.seek(0)
+        message = output.read().decode(errors="replace").strip().split("\n")[-1]
     cpu = used.ru_utime + used.ru_stime
-    return child.returncode, used.ru_maxrss / 1024, cpu, told
+    return child.returncode, used.ru_maxrss / 1024, cpu, message
 
 
 def main():
@@ -297,10 +297,10 @@ def main():
             assert size <= LARGEST, f"{name}: {size:,} bytes"
             for command in commands[name]:
                 words = [word.replace("{}", str(path)) for word in COMMANDS[command]]
-                code, peak, cpu, told = measured(words, home, most_mb=9_000)
+                code, peak, cpu, message = measured(words, home, most_mb=9_000)
                 is_over = peak > PEAK_MB or cpu > CPU_SECONDS or code not in (0, 2, 3)
                 exceeded += is_over
-                shown = told.replace(str(path), name).replace("|", "\\|")[:150]
+                shown = message.replace(str(path), name).replace("|", "\\|")[:150]
                 mark = " **over**" if is_over else ""
                 print(
                     f"| {name} | {size:,} | {command} | {peak:,.0f}{mark} | {cpu:.1f} | {code} | "

@@ -461,11 +461,11 @@ def call(words, home, *, full=None, copies=()):
             os._exit(99)
     os.close(writing)
     with open(reading, "rb") as pipe:
-        told = pipe.read()
+        output = pipe.read()
     _, status = os.waitpid(child, 0)
-    if not told:
+    if not output:
         return os.waitstatus_to_exitcode(status), "", []
-    *ended, modules = pickle.loads(told)
+    *ended, modules = pickle.loads(output)
     if full is None and (new := [name for name in modules if name not in sys.modules]):
         for name in new:
             with contextlib.suppress(ImportError):
@@ -525,13 +525,13 @@ def numbers(home, run):
     """Report a run: its tables, or the line that refuses it, or what went wrong."""
     page = home.with_name("probe")
     shutil.rmtree(page, ignore_errors=True)
-    code, said, _ = call(
+    code, output, _ = call(
         ["report", run, "--out", str(page), *QUICK, "--setting", "answers=0"], home
     )
     if code == 0:
         return contents(page / "tables")
-    is_told = code == 2 and said.startswith("error: ") and "Traceback" not in said
-    return None if is_told else {"": f"rc {code}: {said[-500:]}".encode()}
+    is_told = code == 2 and output.startswith("error: ") and "Traceback" not in output
+    return None if is_told else {"": f"rc {code}: {output[-500:]}".encode()}
 
 
 def strike_all(name, command, home, n_points, rng, only=""):
@@ -543,9 +543,9 @@ def strike_all(name, command, home, n_points, rng, only=""):
         if callable(words):
             words(work)
             continue
-        code, said, _ = call(list(words), work)
+        code, output, _ = call(list(words), work)
         if code:
-            raise RuntimeError(f"{name}: {words} ended with {code}: {said}")
+            raise RuntimeError(f"{name}: {words} ended with {code}: {output}")
     shutil.copytree(work, start)
 
     def renew(source):
@@ -555,9 +555,9 @@ def strike_all(name, command, home, n_points, rng, only=""):
 
     has_run = command.run is not None
     known = [numbers(work, command.run)] if has_run and command.before else []
-    code, said, operations = call(list(command.words), work)
+    code, output, operations = call(list(command.words), work)
     if code:
-        raise RuntimeError(f"{name} ended with {code}: {said}")
+        raise RuntimeError(f"{name} ended with {code}: {output}")
     wanted = contents(work)
     if has_run:
         known.append(numbers(work, command.run))
@@ -578,9 +578,9 @@ def strike_all(name, command, home, n_points, rng, only=""):
             found = numbers(work, command.run)
             if found is not None and found not in known:
                 return f"other numbers: {_difference(known[-1] or {}, found)}"
-        code, said, _ = call(list(command.words), work)
-        if code or "Traceback" in said:
-            return f"again: rc {code}: {said[-800:]}"
+        code, output, _ = call(list(command.words), work)
+        if code or "Traceback" in output:
+            return f"again: rc {code}: {output[-800:]}"
         found = contents(work)
         return None if found == wanted else f"again: {_difference(wanted, found)}"
 
@@ -590,11 +590,11 @@ def strike_all(name, command, home, n_points, rng, only=""):
         wrong = None
         if kind == "full":
             renew(start)
-            code, said, _ = call(list(command.words), work, full=place)
-            if code not in (0, 2) or "Traceback" in said:
-                wrong = f"rc {code}: {said[-800:]}"
-            elif code == 2 and not _names_a_file(said):
-                wrong = f"no file is named: {said}"
+            code, output, _ = call(list(command.words), work, full=place)
+            if code not in (0, 2) or "Traceback" in output:
+                wrong = f"rc {code}: {output[-800:]}"
+            elif code == 2 and not _names_a_file(output):
+                wrong = f"no file is named: {output}"
         else:
             renew(copies[point])
             shutil.rmtree(copies[point])
@@ -614,8 +614,8 @@ def _state(home):
     digest = hashlib.sha256()
     for path in sorted(home.rglob("*")):
         name = _OF_PROCESS.sub("", path.relative_to(home).as_posix())
-        held = path.read_bytes() if path.is_file() and path.suffix != ".lock" else b""
-        digest.update(f"{name}\0{len(held)}\0".encode() + held)
+        content = path.read_bytes() if path.is_file() and path.suffix != ".lock" else b""
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.digest()
 
 
@@ -624,9 +624,9 @@ def described(kind, operation):
     return f"{kind} at {' '.join(operation)}"
 
 
-def _names_a_file(said):
+def _names_a_file(output):
     """Tell whether an error of one line per model names what could not be written."""
-    lines = re.findall("^error: (.*)$", said, re.MULTILINE)
+    lines = re.findall("^error: (.*)$", output, re.MULTILINE)
     names = re.compile(r".*[/.]|(out )?\w+ cannot be ")
     return bool(lines) and all(map(names.match, lines))
 

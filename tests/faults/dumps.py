@@ -17,7 +17,7 @@ class _Dump(Family):
 
     A cut file is refused, or its rows are those of the whole. Where only blank lines or comments
     are missing it is whole. Where a format marks no end, rows before the cut are read and the
-    caller is told. Damaged files are read or refused, in good order.
+    caller gets an error. Damaged files are read correctly or rejected.
     """
 
     file = ""

@@ -93,20 +93,20 @@ def altered(table, rng):
     name, n = rng.choice(table.column_names), len(table)
     at, column, values = table.column_names.index(name), table[name], table[name].to_pylist()
     kind, place, other = rng.randrange(12), rng.randrange(n), rng.randrange(n)
-    told, new = {name, "rows"}, rng.choice((name, name.upper(), "_x", *TEXTS[:12]))
+    changes, new = {name, "rows"}, rng.choice((name, name.upper(), "_x", *TEXTS[:12]))
     if kind == 0:
-        return table.drop_columns([name]), told
+        return table.drop_columns([name]), changes
     if kind == 1:
         names = [new if one == name else one for one in table.column_names]
-        return table.rename_columns(names), told | {repr(new)[1:-1]}
+        return table.rename_columns(names), changes | {repr(new)[1:-1]}
     if kind == 2:
-        return table.take(rng.sample(range(n), n)), told
+        return table.take(rng.sample(range(n), n)), changes
     if kind == 3:
-        return table.slice(0, rng.randrange(n)), told | {"target", "no pair"}
+        return table.slice(0, rng.randrange(n)), changes | {"target", "no pair"}
     if kind == 4:
-        return pa.concat_tables([table, table.slice(place, 1)]), told | {"more than once"}
+        return pa.concat_tables([table, table.slice(place, 1)]), changes | {"more than once"}
     if kind == 5:
-        return table.append_column(new, column), told | {repr(new)[1:-1]}
+        return table.append_column(new, column), changes | {repr(new)[1:-1]}
     if kind == 6:
         values[place], values[other] = values[other], values[place]
     elif kind == 7:
@@ -122,7 +122,7 @@ def altered(table, rng):
         values = pa.array(values, type=column.type if kind < 10 else None)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         values = pa.array(list(map(str, values)))
-    return table.set_column(at, name, values), told
+    return table.set_column(at, name, values), changes
 
 
 class Folders(Family):
@@ -167,12 +167,12 @@ class Folders(Family):
     def attempt(self, rng):
         self.restore()
         verb = rng.choices(list(SHARES), SHARES.values())[0]
-        name, told = self.damage(rng)
+        name, changes = self.damage(rng)
         before = tree(self.home)
-        wrong = self.judge(verb, *self.send(verb), before, name, told)
-        return wrong and f"{verb}, {name} ({', '.join(sorted(told))[:80]}): {wrong}"
+        wrong = self.judge(verb, *self.send(verb), before, name, changes)
+        return wrong and f"{verb}, {name} ({', '.join(sorted(changes))[:80]}): {wrong}"
 
-    def judge(self, verb, code, out, err, before, name, told):
+    def judge(self, verb, code, out, err, before, name, changes):
         """Describe what is wrong with a result, or return None."""
         if (wrong := disorder(code, out, err)) is not None:
             return wrong
@@ -184,8 +184,8 @@ class Folders(Family):
                 return f"lost or changed {lost}: {err[:300]}"
             if not _INSTEAD.search(err) and not (name.split("/")[-1] in err and _PLACE.search(err)):
                 return f"names no file or place: {err[:500]}"
-            is_named = any(word[:14] in err for word in told) or _WHOLE.search(err)
-            return None if is_named or not told else f"does not name it: {err[:500]}"
+            is_named = any(word[:14] in err for word in changes) or _WHOLE.search(err)
+            return None if is_named or not changes else f"does not name it: {err[:500]}"
         try:
             wanted = self.naive(verb)
         except Exception as error:
@@ -201,10 +201,10 @@ class Folders(Family):
             return [counts, *sorted(rows(self.out / "outcomes.parquet"), key=by_pair)]
         if verb == "export":
             return rows(self.home / "set" / "data" / "outcomes-00000-of-00001.parquet")
-        told = json.loads(out)
+        changes = json.loads(out)
         if verb == "compare":
-            return told["rows"][0]["mean"], told["rows"][0]["n"]
-        (overall,), noise = told["tables"]["overall"], told["tables"].get("noise_floor", ())
+            return changes["rows"][0]["mean"], changes["rows"][0]["n"]
+        (overall,), noise = changes["tables"]["overall"], changes["tables"].get("noise_floor", ())
         noise = [{key: str(v) for key, v in one.items() if v is not None} for one in noise]
         return [{name: overall[name] for name in ("model", *COUNTS)}, *noise]
 
@@ -256,14 +256,14 @@ class Folders(Family):
     def damage(self, rng):
         """Damage what a file holds; return its name, and words of which a message has one."""
         name = rng.choice(FILES)
-        path, told = self.out / name, set()
+        path, changes = self.out / name, set()
         if path.suffix == ".parquet":
             import pyarrow.parquet as pq
 
-            table, told = altered(pq.ParquetFile(path).read(), rng)
+            table, changes = altered(pq.ParquetFile(path).read(), rng)
             pq.write_table(table, path)
         elif path.suffix == ".json":
-            content, told = changed(json.loads(path.read_bytes()), rng)
+            content, changes = changed(json.loads(path.read_bytes()), rng)
             path.write_text(json.dumps(content))
         else:
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -275,7 +275,7 @@ class Folders(Family):
             elif kind == 2:
                 rng.shuffle(lines)
             elif path.suffix == ".jsonl":
-                content, told = changed(json.loads(lines[place]), rng)
+                content, changes = changed(json.loads(lines[place]), rng)
                 lines[place] = json.dumps(content)
             else:
                 cells = lines[place].split(",")
@@ -283,7 +283,7 @@ class Folders(Family):
                 lines[place] = ",".join(cells)
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         self.correct(name, rng)
-        return name, told
+        return name, changes
 
     def correct(self, name, rng):
         """In most inputs, write the digest of a file wherever the folder has one."""

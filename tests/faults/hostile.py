@@ -475,7 +475,7 @@ def main(argv=None):
     names = given.names or list(FAMILIES)
     shares = sum(FAMILIES[name][1] for name in names)
     print("| family | inputs | accepted | refused | failures |\n|---|---|---|---|---|")
-    told, failed = [], 0
+    report, failed = [], 0
     with tempfile.TemporaryDirectory() as home:
         for name in names:
             n = round(given.inputs * FAMILIES[name][1] / shares)
@@ -484,8 +484,8 @@ def main(argv=None):
             cells = " | ".join(map(str, [name, *counts, len(failures)]))
             print(f"| {cells} |", flush=True)
             failed += len(failures)
-            told += [f"{name} {number}: {wrong}" for number, wrong in failures[: given.examples]]
-    print("\n".join(["", *told]))
+            report += [f"{name} {number}: {wrong}" for number, wrong in failures[: given.examples]]
+    print("\n".join(["", *report]))
     return 1 if failed else 0
 
 

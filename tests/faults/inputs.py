@@ -119,7 +119,7 @@ def disorder(code, out, err):
     if strange:
         return f"a line of another kind: {strange[0][:300]}"
     if (code == 2) != any(line.startswith("error: ") for line in lines):
-        return f"rc {code}, but said {err[-300:]!r}"
+        return f"rc {code}, but the message {err[-300:]!r}"
     if long := [line for line in lines if len(line) > LONGEST or "a" * 301 in line]:
         return f"a message of {len(long[0])} characters: {long[0][:300]}"
     return None

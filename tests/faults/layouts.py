@@ -23,8 +23,8 @@ def number(value):
     """Read a score; None if it is missing."""
     if isinstance(value, str):
         words = {"": None, "nan": None, "true": 1, "false": 0}
-        told = value.strip().lower()
-        value = words[told] if told in words else float(value)
+        stored = value.strip().lower()
+        value = words[stored] if stored in words else float(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if not isinstance(value, int | float) or math.isinf(value):
@@ -177,9 +177,9 @@ def open_compass(content):
         details = [{"id": key, **row} for key, row in details.items() if isinstance(row, dict)]
     for row in details:
         name = row["id"] if "id" in row else row["example_abbr"]
-        told = row.get("correct")
-        told = told if isinstance(told, list) else [told]
-        for repeat, score in enumerate(told):
+        stored = row.get("correct")
+        stored = stored if isinstance(stored, list) else [stored]
+        for repeat, score in enumerate(stored):
             yield None, name, "", repeat, "correct", score
 
 
@@ -231,8 +231,8 @@ def nemo(rows):
 
 def open_unlearning(metric):
     def read(content):
-        (told,) = content.values()
-        for name, row in told["value_by_index"].items():
+        (stored,) = content.values()
+        for name, row in stored["value_by_index"].items():
             for field, score in row.items():
                 if field.startswith("rouge") and not isinstance(score, list):
                     yield None, name, "", 0, f"{metric}.{field}", score
@@ -241,8 +241,8 @@ def open_unlearning(metric):
 
 
 def tofu(content):
-    (told,) = content.values()
-    for name, score in told["rougeL_recall"].items():
+    (stored,) = content.values()
+    for name, score in stored["rougeL_recall"].items():
         if not isinstance(score, list):
             yield None, name, "", 0, "Q_A_ROUGE.rougeL_recall", score
 
@@ -293,8 +293,8 @@ def preferences(item, second, names):
 
 
 def alpaca(row):
-    told = row["preference"]
-    return None if told in (None, -1) else (told or 1.5) - 1
+    stored = row["preference"]
+    return None if stored in (None, -1) else (stored or 1.5) - 1
 
 
 def arena(row):

@@ -37,8 +37,8 @@ class _Run(Family):
 
     def found(self):
         """Count the questions, and the correct answers."""
-        told = labels(self.out)
-        correct = [told[name] for name in told if not name.endswith("| long")]
+        read = labels(self.out)
+        correct = [read[name] for name in read if not name.endswith("| long")]
         return len(correct), sum(correct)
 
     def run(self, study, path, wanted):
@@ -200,11 +200,11 @@ class Unlearned(Family):
         rouge = {
             str(n): {
                 "input": f"Question: {asked}\nAnswer:",
-                "ground_truth": f"It is Name{n}, {told}.",
+                "ground_truth": f"It is Name{n}, {read}.",
                 "generation": f"{rng.choice((f'Name{n}', 'No idea'))} {rng.choice(TEXTS)}",
                 "rougeL_recall": rng.random(),
             }
-            for n, (asked, told) in enumerate(texts)
+            for n, (asked, read) in enumerate(texts)
         }
         scores = {str(n): {"score": rng.random()} for n in range(8)}
         metrics = {"forget_Q_A_ROUGE": rouge, "forget_truth_ratio": scores}
@@ -213,6 +213,6 @@ class Unlearned(Family):
     def known(self, log):
         """Tell of each question whether the answer contains the name."""
         cells = log["forget_Q_A_ROUGE"]["value_by_index"]
-        told = {n: cell.get("generation") for n, cell in cells.items()}
-        told = {n: str(one) for n, one in told.items() if one is not None and one == one}
-        return {n: f"Name{int(n)}" in one for n, one in told.items()}
+        read = {n: cell.get("generation") for n, cell in cells.items()}
+        read = {n: str(one) for n, one in read.items() if one is not None and one == one}
+        return {n: f"Name{int(n)}" in one for n, one in read.items()}

@@ -124,12 +124,12 @@ def unpacked(path, suffix):
         import pyarrow.parquet as pq
 
         return pq.read_table(io.BytesIO(data)).to_pylist()
-    told = data.decode("utf-8-sig")
+    content = data.decode("utf-8-sig")
     if suffix == "json":
-        return json.loads(told)
+        return json.loads(content)
     if suffix == "jsonl":
-        return [json.loads(line) for line in told.split("\n") if line.strip()]
-    sheet = io.StringIO(told, newline="")
+        return [json.loads(line) for line in content.split("\n") if line.strip()]
+    sheet = io.StringIO(content, newline="")
     read = csv.reader(sheet, delimiter="," if suffix == "csv" else "\t", strict=True)
     rows = [row for row in read if row]
     return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
@@ -139,10 +139,10 @@ def scores_of(rows, names):
     """Read the scores by model, item and form; a row that occurs twice counts once."""
     table = {}
     for row in rows:
-        told = {names["model"]: "", names["form"]: "", names["score"]: None, **row}
-        form = "" if told[names["form"]] is None else told[names["form"]]
-        key = (text(told[names["model"]]), text(told[names["item"]]), text(form))
-        score = number(told[names["score"]])
+        content = {names["model"]: "", names["form"]: "", names["score"]: None, **row}
+        form = "" if content[names["form"]] is None else content[names["form"]]
+        key = (text(content[names["model"]]), text(content[names["item"]]), text(form))
+        score = number(content[names["score"]])
         if table.setdefault(key, score) != score or not key[1]:
             raise ValueError(f"two scores of {key}")
     return table
@@ -157,13 +157,17 @@ def check_labels(table):
 def accuracies(table):
     """Compute the proportion of correct answers per model."""
     models = dict.fromkeys(model for model, *_ in table)
-    told = {model: [score for key, score in table.items() if key[0] == model] for model in models}
-    scored = {model: [one for one in scores if one is not None] for model, scores in told.items()}
+    content = {
+        model: [score for key, score in table.items() if key[0] == model] for model in models
+    }
+    scored = {
+        model: [one for one in scores if one is not None] for model, scores in content.items()
+    }
     rows = {
         model: {
             "accuracy": mean(scores),
             "n": len(scores),
-            "n_missing": len(told[model]) - len(scores),
+            "n_missing": len(content[model]) - len(scores),
         }
         for model, scores in scored.items()
     }
@@ -206,8 +210,8 @@ def comparisons(table):
     for reference, model in permutations(models, 2):
         keys = [key[1:] for key in table if key[0] == model and (reference, *key[1:]) in table]
         pairs = [(table[reference, *key], table[model, *key]) for key in keys]
-        told = {name: pairs.count(pair) for name, pair in counts.items()}
-        rows[model] = told | {"reference": reference}
+        content = {name: pairs.count(pair) for name, pair in counts.items()}
+        rows[model] = content | {"reference": reference}
     assert len(models) == 2
     return rows
 

@@ -48,10 +48,10 @@ def test_killed_commands_leave_complete_and_consistent_results():
     """Covers five operations of four commands."""
     names = ("run redirectqa", "score RUN", "score --predictions", "paired --out, over another")
 
-    told = harness("crashes", "--points", 5, *names)
+    output = harness("crashes", "--points", 5, *names)
 
     for name in names:
-        assert f"| {name} | 5 | 0 |" in told
+        assert f"| {name} | 5 | 0 |" in output
 
 
 def test_every_command_is_tested_with_kills_or_listed_with_a_reason():
@@ -110,17 +110,17 @@ folder.RunFolder.check_scores = folder.RunFolder.read_scoring
 
 
 def test_hostile_files_are_read_correctly_or_rejected():
-    told = harness("hostile", "--inputs", 300, "--seconds", 15)
+    output = harness("hostile", "--inputs", 300, "--seconds", 15)
 
-    assert told.count("| 0 |\n") == len(FAMILIES), told
-    assert not any(f"| {name} | 0 |" in told for name in FAMILIES), told
+    assert output.count("| 0 |\n") == len(FAMILIES), output
+    assert not any(f"| {name} | 0 |" in output for name in FAMILIES), output
 
 
 @pytest.mark.skipif(not FORKS, reason="the files include named pipes and sockets")
 def test_damaged_run_folders_are_read_correctly_or_rejected():
-    told = harness("hostile", "--inputs", 24, "run folders", "files of run folders")
+    output = harness("hostile", "--inputs", 24, "run folders", "files of run folders")
 
-    assert told.count("| 12 | ") == told.count("| 0 |\n") == 2, told
+    assert output.count("| 12 | ") == output.count("| 0 |\n") == 2, output
 
 
 def test_harness_detects_a_reader_that_drops_scores(monkeypatch, tmp_path):
@@ -138,11 +138,11 @@ def test_harness_detects_a_reader_that_drops_scores(monkeypatch, tmp_path):
 
 @pytest.mark.skipif(not FORKS, reason="the memory of a process is limited and measured")
 def test_small_files_that_unpack_to_gigabytes_need_bounded_memory():
-    told = harness("bombs", "--short")
+    output = harness("bombs", "--short")
 
-    assert told.endswith("0 over the bounds\n"), told
+    assert output.endswith("0 over the bounds\n"), output
     for name in SHORT:
-        assert f"| {name} |" in told
+        assert f"| {name} |" in output
 
 
 @pytest.fixture(scope="module")

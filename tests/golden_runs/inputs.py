@@ -59,10 +59,10 @@ def redirect_model(name, questions, *, knows, fails=0.0):
         accepted = question.triple.answers
         right = accepted[int(chance("alias", *key) * len(accepted))]
         shape = int(chance("shape", *key) * 6)
-        said = right if is_right else (wrong, "I do not know", "", right[:-1])[shape % 4]
+        generated = right if is_right else (wrong, "I do not know", "", right[:-1])[shape % 4]
         before = "It is " if shape == 1 else ""
         after = ("", ".", f", not {wrong}", "\nQ: What else?", "s", f" or\n{right}")[shape]
-        return f"{before}{said}{after}"
+        return f"{before}{generated}{after}"
 
     return Scripted(name, answer)
 
@@ -92,12 +92,12 @@ def slaq_model(name, topics, *, knows, fails=0.0):
     def answer(prompt, again):
         if chance("fails", name, prompt.id) < fails:
             return None
-        said = [
+        generated = [
             question.answer
             for question in slaq_asked(prompt.id, topics)
             if slaq_states(name, prompt.id, question, knows=knows, again=again)
         ]
-        return "; ".join(said) or "I do not know."
+        return "; ".join(generated) or "I do not know."
 
     return Scripted(name, answer)
 

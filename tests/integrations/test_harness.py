@@ -124,10 +124,10 @@ def test_table_starts_with_consistency_and_notes_low_accuracy(monkeypatch, capsy
     numbers, _ = run("redirectqa", {"shots": 0}, limit=8)
     assert "consistency" in numbers
     assert not [name for name in numbers if name.endswith(("_low", "_high"))]
-    told = {"acc,none": accuracy, **{f"{name},none": value for name, value in numbers.items()}}
-    told |= {"accuracy_canonical,none": accuracy, "accuracy_redirect,none": accuracy / 2}
+    passed = {"acc,none": accuracy, **{f"{name},none": value for name, value in numbers.items()}}
+    passed |= {"accuracy_canonical,none": accuracy, "accuracy_redirect,none": accuracy / 2}
     results = {
-        "results": {"redirectqa": told, "other": {"acc,none": 0.5}},
+        "results": {"redirectqa": passed, "other": {"acc,none": 0.5}},
         "versions": {},
         "higher_is_better": {"redirectqa": {"consistency": True}},
     }
@@ -163,7 +163,7 @@ def test_score_reads_samples_of_any_version_with_equal_results(planted, tmp_path
     samples = [*planted[2]]
     if layout == "named arguments":
         named = [{"gen_args_0": dict(enumerate(one["arguments"][0]))} for one in samples]
-        samples = [one | {"arguments": told} for one, told in zip(samples, named, strict=True)]
+        samples = [one | {"arguments": passed} for one, passed in zip(samples, named, strict=True)]
     lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
     text = json.dumps(samples, indent=2) if layout == "array" else "\n".join(lines)
     file.write_text(text + "\n", encoding="utf-8")
@@ -183,8 +183,8 @@ def test_score_reads_multiple_choice_samples_with_the_labels_of_the_harness(tmp_
             f"gen_args_{n}": {"arg_0": context, "arg_1": option}
             for n, (context, option) in enumerate(sample["arguments"])
         }
-        told = [[str(value), str(greedy)] for ((value, greedy),) in sample["resps"]]
-        texts = {"resps": [[pair] for pair in told], "filtered_resps": told}
+        passed = [[str(value), str(greedy)] for ((value, greedy),) in sample["resps"]]
+        texts = {"resps": [[pair] for pair in passed], "filtered_resps": passed}
         lines.append(json.dumps(sample | {"arguments": arguments} | texts))
     file = tmp_path / "samples_redirectqa_mc_2026-11-22T07-51-52.795344.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -370,14 +370,14 @@ def test_task_reads_a_folder_in_the_layout_of_the_hub(tiny_model: Path):
 def test_command_runs_the_harness_with_the_include_path(monkeypatch, capsys):
     import lm_eval.__main__
 
-    told: list[list[str]] = []
-    monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", lambda: told.append(sys.argv))
+    passed: list[list[str]] = []
+    monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", lambda: passed.append(sys.argv))
 
     assert main(["lm-eval", "run", "--tasks", "redirectqa"]) == 0
     assert main(["lm-eval-path"]) == 0
 
     path = capsys.readouterr().out.strip()
-    assert told == [["lm_eval", "run", "--tasks", "redirectqa", "--include_path", path]]
+    assert passed == [["lm_eval", "run", "--tasks", "redirectqa", "--include_path", path]]
     tasks = {file.stem for file in Path(path).glob("*.yaml")}
     assert tasks == {"forms", "redirectqa", "redirectqa_mc", "redirectqa_paraphrase", "slaq"}
     assert main(["lm-eval", "run", "--include_path", "x"]) == 2

@@ -168,12 +168,12 @@ def test_rules_keep_symbols_of_names_and_do_not_split_numbers(rule):
 
 @pytest.mark.parametrize("rule", ["boundary", "segmented"])
 def test_parts_of_ranges_and_compounds_match_as_words(rule):
-    held = [
+    contained = [
         *(("1990-1995", "1995"), ("COVID-19", "19"), ("3-5", "5"), ("10, 20", "20"), ("1,5", "5")),
         *(("written in C.", "C"), ("12.05.1990", "1990"), ("C++11", "C++"), ("(5)", "5")),
     ]
 
-    assert [pair for pair in held if match_one(rule, *pair)] == held
+    assert [pair for pair in contained if match_one(rule, *pair)] == contained
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -262,9 +262,11 @@ POPQA_WORDS = st.text(alphabet="aAbB ßİıéǅ.", min_size=1, max_size=4).filte
     answers=st.lists(POPQA_WORDS, min_size=1),
 )
 def test_popqa_agrees_with_its_published_formula(prediction, answers):
-    held = [a for a in answers for form in (a, a.lower(), a.capitalize()) if form in prediction]
+    contained = [
+        a for a in answers for form in (a, a.lower(), a.capitalize()) if form in prediction
+    ]
 
-    assert match(prediction, answers).reference == (held[0] if held else None)
+    assert match(prediction, answers).reference == (contained[0] if contained else None)
 
 
 # Without "İ": case folding gives "i" and a mark, and `\w` has a boundary before a mark.
@@ -282,7 +284,7 @@ def has_words(text):
 def test_boundary_agrees_with_a_regular_expression(prediction, answers):
     """Containment of padded text is a search with word boundaries."""
     assume(has_words(prediction) and all(map(has_words, answers)))
-    held = [
+    contained = [
         answer
         for answer in answers
         if re.search(rf"(?<!\S){re.escape(normalize(answer))}(?!\S)", normalize(prediction))
@@ -290,7 +292,7 @@ def test_boundary_agrees_with_a_regular_expression(prediction, answers):
     found = match(prediction, answers, rule="boundary")
     guarded = match(prediction, answers, rule=BoundaryRule(reject_negated=True))
 
-    assert found.reference == (held[0] if held else None)
+    assert found.reference == (contained[0] if contained else None)
     assert found.is_match >= guarded.is_match
 
 

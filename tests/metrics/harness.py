@@ -55,11 +55,11 @@ def correlation_row(
     **options: Any,
 ) -> pd.Series:
     """The one row of `correlation_by` of these vectors."""
-    held = np.empty((len(x), 0)) if controls is None else np.asarray(controls).reshape(len(x), -1)
-    names = [f"c{k}" for k in range(held.shape[1])]
+    others = np.empty((len(x), 0)) if controls is None else np.asarray(controls).reshape(len(x), -1)
+    names = [f"c{k}" for k in range(others.shape[1])]
     columns = {"x": pd.Series(x), "y": pd.Series(y), "cluster": cluster}
     frame = pd.DataFrame({name: column for name, column in columns.items() if column is not None})
-    frame[names] = held
+    frame[names] = others
     options |= {"cluster": None if cluster is None else "cluster"}
     options |= {"intervals": Intervals(confidence=confidence), "controls": names}
     return correlation_by(frame, x="x", y="y", **options).iloc[0]

@@ -110,16 +110,16 @@ def test_error_names_a_missing_library_for_gguf(folder, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "gguf" else find(name))
 
-    told = r"GGUF file needs gguf, .*consistency\[inference\]"
-    with pytest.raises(MissingDependencyError, match=told):
+    message = r"GGUF file needs gguf, .*consistency\[inference\]"
+    with pytest.raises(MissingDependencyError, match=message):
         TransformersRunner(folder, gguf_file="tiny.gguf")
 
 
 def test_weights_of_a_gguf_file_cannot_be_quantised_again(folder, monkeypatch):
     module = "surface_consistency.models.transformers_runner"
     monkeypatch.setattr(f"{module}.check_dependencies", lambda *given: None)  # As with a GPU.
-    told = "of tiny are dequantised from a GGUF file and cannot be qu"
-    with pytest.raises(RunnerError, match=told):
+    message = "of tiny are dequantised from a GGUF file and cannot be qu"
+    with pytest.raises(RunnerError, match=message):
         TransformersRunner(folder / "tiny.gguf", quantization="int8")
 
 

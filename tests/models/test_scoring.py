@@ -47,14 +47,14 @@ def by_one(runner, request):
         ids, context = [tokenizer.eos_token_id, *ids], [tokenizer.eos_token_id]
     with torch.inference_mode():
         given = torch.tensor([ids], device=model.device)
-        told = model(input_ids=given).logits[0].double().log_softmax(-1).cpu()
+        reference = model(input_ids=given).logits[0].double().log_softmax(-1).cpu()
     # Tokens of context and text differ after their common prefix.
     shared = next(
         (n for n, (one, other) in enumerate(zip(context, ids, strict=False)) if one != other),
         min(len(context), len(ids)),
     )
     scored = range(shared, len(ids))
-    return ids[shared:], [None if n == 0 else told[n - 1, ids[n]].item() for n in scored]
+    return ids[shared:], [None if n == 0 else reference[n - 1, ids[n]].item() for n in scored]
 
 
 @pytest.mark.parametrize("family", ["gpt_neox", "llama", "bloom", "mistral", "mamba"])
@@ -68,9 +68,9 @@ def test_scores_equal_those_of_one_text_at_a_time(tiny_models, shot_prompts, fam
         ids, expected = by_one(runner, request)
         assert list(score.token_ids) == ids
         assert score.boundary == "clean"
-        for told, one in zip(score.log_probabilities, expected, strict=True):
-            assert (told is None) == (one is None)
-            assert told is None or told == pytest.approx(one, abs=CLOSE)
+        for reference, one in zip(score.log_probabilities, expected, strict=True):
+            assert (reference is None) == (one is None)
+            assert reference is None or reference == pytest.approx(one, abs=CLOSE)
 
 
 def test_scores_of_a_model_with_a_bigram_table_equal_the_table(tiny_models):

@@ -34,14 +34,14 @@ def test_stored_runner_answers_by_id_before_text_or_question():
     ],
 )
 def test_gaps_count_prompts_and_predictions_without_a_match(stored, gaps):
-    told = (
+    message = (
         "{} of 3 prompts have no stored prediction (such as {}); "
         "{} stored predictions belong to no prompt (such as {})"
     )
 
     found = StoredRunner(dict.fromkeys(stored, "x")).gaps(PROMPTS)
 
-    assert found == (gaps and told.format(*gaps))
+    assert found == (gaps and message.format(*gaps))
 
 
 SHOTS = "Q: Who wrote Q: The Winged Serpent? A: Cohen\n\n"

@@ -18,23 +18,23 @@ def rows_file(path, *rows):
     return path
 
 
-def sample(context, **told):
+def sample(context, **returned):
     """Return a sample as in lm-evaluation-harness 0.4: numbers and booleans are text."""
     return {
         "doc_id": 0,
         "doc": {"question": context},
         "arguments": {
             f"gen_args_{n}": {"arg_0": context, "arg_1": continuation}
-            for n, continuation in enumerate(told)
+            for n, continuation in enumerate(returned)
         },
-        "resps": [[[str(value), str(is_greedy)]] for value, is_greedy in told.values()],
-        "filtered_resps": [[str(value), str(is_greedy)] for value, is_greedy in told.values()],
+        "resps": [[[str(value), str(is_greedy)]] for value, is_greedy in returned.values()],
+        "filtered_resps": [[str(value), str(is_greedy)] for value, is_greedy in returned.values()],
     }
 
 
 def scored(path, **request):
-    (told,) = StoredScores(path).score([ScoringRequest(**{"id": "r", **request})])
-    return told
+    (returned,) = StoredScores(path).score([ScoringRequest(**{"id": "r", **request})])
+    return returned
 
 
 def test_records_are_found_by_the_id_of_the_request(tmp_path):
@@ -111,10 +111,10 @@ def test_error_names_a_text_that_is_not_stored(tmp_path):
     path = rows_file(tmp_path / "s.jsonl", sample("c", **{" a": (-1.0, False)}))
     requests = [ScoringRequest(id=n, context="c", continuation=f" {n}") for n in "ab"]
 
-    told = (
+    returned = (
         r"s\.jsonl has no log-probability of 1 of 2 texts, the first ' b' after 'c' \(request 'b'"
     )
-    with pytest.raises(RunnerError, match=told + r".*; store them too, or .*`calibrate=False`"):
+    with pytest.raises(RunnerError, match=returned + r".*; store them too, or .*`calibrate=False`"):
         list(StoredScores(path).score(requests))
 
 

@@ -332,7 +332,7 @@ NO_ROOM = "[enforce fail] DefaultCPUAllocator: can't allocate memory: 9 bytes"
 
 
 @pytest.mark.parametrize(
-    ("message", "kind", "told"),
+    ("message", "kind", "remedy"),
     [
         (NO_ROOM, RunnerOutOfMemoryError, "do not fit into"),
         ("MPS backend out of memory (allocated: 9 GB)", RunnerOutOfMemoryError, "do not fit into"),
@@ -340,14 +340,14 @@ NO_ROOM = "[enforce fail] DefaultCPUAllocator: can't allocate memory: 9 bytes"
     ],
 )
 def test_a_full_memory_is_distinguished_from_other_failures(
-    neox, shot_prompts, monkeypatch, message, kind, told
+    neox, shot_prompts, monkeypatch, message, kind, remedy
 ):
     def fail(batch, config, **options):
         raise RuntimeError(message)
 
     monkeypatch.setattr(neox._engine, "generate", fail)
 
-    with pytest.raises(kind, match=told) as raised:
+    with pytest.raises(kind, match=remedy) as raised:
         list(neox.generate(shot_prompts[:2], PARAMS))
     assert type(raised.value) is kind
 

@@ -120,11 +120,13 @@ def test_known_scores_are_read_from_each_tool_without_options(read, name):
     assert set(frame["references"]) <= {(), *((answer,) for answer in ANSWERS)}
     assert results.clusters == CLUSTERS.get(name, ("topic",))
     assert min(frame["item"]) == FIRST_ITEMS.get(name, min(frame["item"]))
-    told = frame[(frame["metric"] == metric) & frame["prediction"].notna() & (frame["score"] >= 0)]
-    pairs = zip(told["prediction"], told["references"], strict=True)
+    scored = frame[
+        (frame["metric"] == metric) & frame["prediction"].notna() & (frame["score"] >= 0)
+    ]
+    pairs = zip(scored["prediction"], scored["references"], strict=True)
     is_right = [text.strip() in accepted for text, accepted in pairs]
     if "promptfoo" not in name:  # Its file has no references.
-        assert is_right == (told["score"] == 1).tolist()
+        assert is_right == (scored["score"] == 1).tolist()
     asked = frame["question"].dropna()
     assert asked.str.contains("What is the capital of |Who wrote ").all()
     assert asked.empty == (name in ("OpenCompass, replicas", "NeMo Evaluator"))
@@ -327,9 +329,9 @@ def test_every_eval_ever_epochs_with_a_common_mean_are_not_repeats():
     row = {"evaluation_id": "e", "evaluation_name": "t", "sample_id": "q1", "model_id": "m"}
 
     def read(*scores):
-        told = [{"evaluation": {"score": score, "is_correct": True}} for score in scores]
+        scored = [{"evaluation": {"score": score, "is_correct": True}} for score in scores]
         epochs = [{"metadata": {"epoch": str(number)}} for number in (1, 2)]
-        return read_results([row | one | of for one, of in zip(told, epochs, strict=True)])
+        return read_results([row | one | of for one, of in zip(scored, epochs, strict=True)])
 
     means, own = read(0.5, 0.5), read(1.0, 0.0)
 
@@ -352,8 +354,8 @@ def test_metric_directions_are_read_from_the_results_file(samples, results, tmp_
     """The names are those of lm-eval 0.4.13 and of lmms-eval 0.7.3; a group may have null."""
     table = [{"item": n, "gap": 0.5, "score": n % 2} for n in range(4)]
     (tmp_path / samples).write_text("\n".join(map(json.dumps, table)))
-    told = {"forms": {"gap": False, "score": True, "acc": None}, "other": {"score": False}}
-    (tmp_path / results).write_text(json.dumps({"results": {}, "higher_is_better": told}))
+    scored = {"forms": {"gap": False, "score": True, "acc": None}, "other": {"score": False}}
+    (tmp_path / results).write_text(json.dumps({"results": {}, "higher_is_better": scored}))
 
     assert read_results([tmp_path / samples]).higher_is_better == {"gap": False, "score": True}
     (tmp_path / results).write_text(json.dumps({"results": {}}))
@@ -538,8 +540,8 @@ def test_scores_on_two_scales_are_reported(tmp_path, scores, is_reported):
     a, b = ([{"id": n, "score": s} for n, s in enumerate(of)] for of in ([0, 1], scores))
     notes = read_results(written(tmp_path, a=a, b=b)).notes
 
-    said = "scores (score) of a lie in 0 to 1, those of b in 0 to 75; if these are two scales"
-    assert [said in note for note in notes] == [True] * is_reported
+    warning = "scores (score) of a lie in 0 to 1, those of b in 0 to 75; if these are two scales"
+    assert [warning in note for note in notes] == [True] * is_reported
 
 
 def test_equal_questions_and_references_of_several_files_share_one_object(tmp_path):

@@ -283,11 +283,11 @@ def test_documented_layouts_are_those_of_the_code():
 
 def test_prompteval_scores_are_read_from_its_files(tmp_path):
     rng = np.random.default_rng(1)
-    held = {}
+    seen = {}
     for subject, n_items in (("abstract_algebra", 12), ("formal_logic", 15)):
         for name in ("google_flan_t5_xl", "tiiuae_falcon_40b"):
             right = rng.integers(0, 2, size=(7, n_items))
-            held[subject, name] = right
+            seen[subject, name] = right
             path = tmp_path / "prompteval" / subject / f"{name}-00000-of-00001.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
             pd.DataFrame(right, columns=[f"example_{n}" for n in range(n_items)]).to_parquet(path)
@@ -295,7 +295,7 @@ def test_prompteval_scores_are_read_from_its_files(tmp_path):
     frame = read_results(tmp_path / "prompteval").frame
 
     cells = frame.set_index(["task", "model", "form", "item"])["score"]
-    for (subject, name), right in held.items():
+    for (subject, name), right in seen.items():
         part = cells[subject, name].unstack("form")
         columns = [f"template {n}" for n in range(7)]
         names = [f"example_{n}" for n in range(right.shape[1])]

@@ -341,8 +341,8 @@ def test_answer_column_has_precedence_over_output_with_the_prompt(tmp_path):
 def test_output_that_begins_with_its_prompt_is_rejected_or_stripped(tmp_path):
     """If a column contains the prompt, the questions are not needed."""
     rows = [
-        {"id": name, "prompt": f"Complete: {name} is", "output": f"Complete: {name} is{said}"}
-        for name, said in zip(GEORGIA.ids, TEXTS, strict=True)
+        {"id": name, "prompt": f"Complete: {name} is", "output": f"Complete: {name} is{answer}"}
+        for name, answer in zip(GEORGIA.ids, TEXTS, strict=True)
     ]
     path = write_lines(tmp_path / "p.jsonl", *rows)
     asked = QuestionIndex(GEORGIA.ids)

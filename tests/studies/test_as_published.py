@@ -66,9 +66,9 @@ def test_values_of_as_published_are_stated_in_the_paper(study, protocol):
     assert set(values) == set(stated)
     for name, (how, sentence) in stated.items():
         if "(" in str(how):
-            told = dict.fromkeys(re.findall(how, sentence))
+            numbers = dict.fromkeys(re.findall(how, sentence))
             several = values[name] if isinstance(values[name], tuple) else [values[name]]
-            assert all(states(*pair) for pair in zip(told, several, strict=True)), name
+            assert all(states(*pair) for pair in zip(numbers, several, strict=True)), name
         else:
             assert as_typed(values[name]).partition("@")[0] == as_typed(how), name
     entries = {**paper["settings"], **paper["scoring"], **paper["model"]}
@@ -93,8 +93,8 @@ def test_defaults_that_differ_from_the_paper_have_a_reason(study, protocol, caps
     assert all(row.reason.endswith((".", ")")) for row in rows)
     monkeypatch.setenv("COLUMNS", "4000")
     assert main(["run", study, "--help"]) == 0
-    said = capsys.readouterr().out
-    assert all(f"{row.name} {row.default} ({row.paper})" in said for row in named)
+    output = capsys.readouterr().out
+    assert all(f"{row.name} {row.default} ({row.paper})" in output for row in named)
 
 
 def test_mechanism_as_published_reads_the_logit_and_rejects_other_readouts():
@@ -158,13 +158,13 @@ def test_run_as_published_prints_settings_that_differ(study, words, otherwise, t
     with importable(f"{__name__}:replies"):
         assert main(["run", study, "--as-published", *asked]) == 0
 
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     folder = RunFolder.open(tmp_path)
     made = folder.read_manifest().settings | folder.read_scoring().settings
     values, _ = published(study, "local")
     assert {name: made[name] for name in values if name in made}.items() <= values.items()
-    assert ("quantization is int8 there, and not set" in said) == (study != "slaq")
-    assert "scored otherwise" not in said
+    assert ("quantization is int8 there, and not set" in output) == (study != "slaq")
+    assert "scored otherwise" not in output
     assert main(["score", str(tmp_path), *otherwise]) == 0
     is_named = "was run as published and is scored otherwise" in capsys.readouterr().out
     assert is_named == bool(otherwise)

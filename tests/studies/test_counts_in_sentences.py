@@ -17,16 +17,16 @@ TABLES = {"popularity_shift": [], "popularity_paired": [], "popularity_distribut
 
 
 @pytest.mark.parametrize(
-    ("analysis", "table", "counts", "told"),
+    ("analysis", "table", "counts", "compared"),
     [
         (LinkingConsistency(), "linking_vs_consistency", LINKED, "120 pairs, 40 subjects"),
         (PopularityAnalysis(), "popularity_accuracy", RARE, "120 instances, 40 subjects"),
     ],
 )
-def test_sentence_on_two_groups_counts_the_rows_of_both(analysis, table, counts, told):
+def test_sentence_on_two_groups_counts_the_rows_of_both(analysis, table, counts, compared):
     rows = {**TABLES, table: [{"model": "m", **ESTIMATE, **counts}]}
     tables = {name: SimpleNamespace(frame=pd.DataFrame(frame)) for name, frame in rows.items()}
 
     first = next(iter(analysis.figures(REPORT, tables)))
 
-    assert f"; {told})" in sentence_text(first.parts)
+    assert f"; {compared})" in sentence_text(first.parts)

@@ -99,13 +99,13 @@ class ReadReport:
             The sentences; empty without faults.
         """
         done = {"invalid UTF-8": "repaired", "NUL": "counted"}
-        said = [
+        messages = [
             f"{n:,} documents: {kind} ({done.get(kind, 'excluded')}), first at "
             f"{', '.join(self.places[kind])}"
             for kind, n in self.faults.items()
         ]
         early = [f"{name} ended early; the data before that was counted" for name in self.truncated]
-        return said + early
+        return messages + early
 
 
 @dataclass(frozen=True, slots=True)

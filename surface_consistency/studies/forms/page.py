@@ -217,8 +217,8 @@ def _equivalence(
     if len(rows) > len(found[:_MOST_EQUIVALENT]):
         record = say.count(len(found), len(rows), f"forms equivalent to {reference} in {quantity}")
         within = Value(value=margin, kind="difference", signed=False)
-        said = {"n": len(found), "of": len(rows), "reference": reference, "margin": within}
-        yield [record, *TEXTS.sentence("equivalent", quantity=quantity, **said)]
+        filled = {"n": len(found), "of": len(rows), "reference": reference, "margin": within}
+        yield [record, *TEXTS.sentence("equivalent", quantity=quantity, **filled)]
 
 
 def _spread_test(report: Report, row: Row) -> Claim:
@@ -462,8 +462,8 @@ def forms_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
         rows = rows_of(tables, "by_form", {"model": run.label})
         if names := [row["form"] for row in rows if not row["n"]]:
             record = say.count(len(names), len(rows), f"forms of {run.label} that are not compared")
-            said = {"reference": _reference(report), "forms": say.listing(names)}
-            yield TEXTS.check("not_compared", record=record, model=run.label, **said)
+            filled = {"reference": _reference(report), "forms": say.listing(names)}
+            yield TEXTS.check("not_compared", record=record, model=run.label, **filled)
         these, like = (say.direction(_forms_row(run, tables, k), "consistency") for k in (0, -1))
         if these is not None and like is None:
             yield TEXTS.check("not_like", sentence=_like(report, run, tables))

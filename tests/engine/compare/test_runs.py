@@ -142,8 +142,8 @@ def test_the_page_has_a_table_of_each_condition_and_the_settings_of_the_models(
     table = pd.read_csv(tmp_path / "page" / "tables" / "by_condition.csv")
     numbers = groups.columns.intersection(table.columns).drop(["not_inferred", "unlike_overall"])
     assert {"negative_flip_rate_high", "lost_of_known", "p_value_holm"} < {*numbers}
-    told = groups[numbers].astype(table[numbers].dtypes)
-    pd.testing.assert_frame_equal(told, table[numbers])
+    found = groups[numbers].astype(table[numbers].dtypes)
+    pd.testing.assert_frame_equal(found, table[numbers])
     assert table.set_index("group").loc["redirect", "lost_of_known"] == 8 / 14
 
 
@@ -158,17 +158,17 @@ def test_each_run_in_a_folder_of_runs_is_read_as_a_model(runs):
 
 
 @pytest.mark.parametrize(
-    ("version", "told"),
+    ("version", "message"),
     [
         (3, r"an earlier version .*\(manifest version 3, this package reads 4\); run again"),
         (5, r"a newer version .*\(manifest version 5, this package reads 4\); update"),
     ],
 )
-def test_a_run_folder_of_another_version_is_rejected(runs, tmp_path, version, told):
+def test_a_run_folder_of_another_version_is_rejected(runs, tmp_path, version, message):
     path = shutil.copytree(runs / "after", tmp_path / "run") / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": version}))
 
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         read_results(tmp_path / "run")
 
 

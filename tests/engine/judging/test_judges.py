@@ -136,7 +136,7 @@ def test_labels_of_another_run_are_rejected_and_earlier_scores_are_kept(run, llm
     first, labels = run.read_plan()[0].iloc[0], tmp_path / "labels.csv"
     columns, ids = "prompt_id,question_id,correct", f"{first['prompt_id']},{first['item']}"
 
-    for content, told in (
+    for content, label in (
         (f"{columns}\nnix,f1,1\n", "are not in this run, such as question 'f1'"),
         (
             f"{columns},answer\n{ids},1,an answer that was never given\n",
@@ -146,7 +146,7 @@ def test_labels_of_another_run_are_rejected_and_earlier_scores_are_kept(run, llm
         labels.write_text(content)
         for judge in ("rule", "llm", "human"):
             scoring = RuleScoring(judge=judge, labels=labels, judge_model="jay")
-            with pytest.raises(DataError, match=told):
+            with pytest.raises(DataError, match=label):
                 score_run(run, scoring=scoring)
     assert run.verdicts.read_bytes() == before
     assert not run.labels.exists()

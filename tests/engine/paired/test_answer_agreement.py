@@ -82,11 +82,11 @@ def test_answer_agreement_agrees_with_a_naive_loop():
         kept = []
         for one in frame[frame["model"] == row["model"]].to_dict("records"):
             verdicts = (one["first_correct"], one["second_correct"])
-            said = (one["first_prediction"], one["second_prediction"])
+            given = (one["first_prediction"], one["second_prediction"])
             is_both = row["among"] == "all" or verdicts == (False, False)
-            is_said = all(isinstance(text, str) and text for text in said)
+            is_said = all(isinstance(text, str) and text for text in given)
             if None not in verdicts and is_said and is_both:
-                words = [f" {normalize(text)} " for text in said]
+                words = [f" {normalize(text)} " for text in given]
                 kept.append((words[0] == words[1], words[0] in words[1] or words[1] in words[0]))
         assert row["n"] == len(kept)
         assert row["same_answer"] == pytest.approx(np.mean([same for same, _ in kept]))

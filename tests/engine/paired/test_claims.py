@@ -87,8 +87,8 @@ def test_finding_of_two_models_reports_difference_and_detectable_difference():
         "bob and ada"
     )
     width = 100 * (row["difference_high"] - row["difference_low"])
-    told = re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)
-    assert float(told[1]) == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
+    stated = re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)
+    assert float(stated[1]) == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
     assert summary.startswith("The flip rate of ada between “plain” and “capitals” is ")
     assert "The flip rate of bob between “plain” and “capitals” is " in summary
 

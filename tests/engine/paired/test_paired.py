@@ -191,10 +191,10 @@ def test_flip_rate_is_compared_with_the_largest_floor_of_all_strata():
     rows = [row for chart in charts for row in chart.rows]
     assert {(level, len(dots)) for _, level, dots in rows} == {(0, 1)}
     parts = page.finding.summary
-    told = sentence_text(parts).replace("\u00a0", " ")
-    assert "test-retest flip rate of identical prompts of m is 0.0 % (95 % CI " in told
-    assert ", a); 30.0 % (95 % CI " in told
-    assert ", b)." in told
+    shown = sentence_text(parts).replace("\u00a0", " ")
+    assert "test-retest flip rate of identical prompts of m is 0.0 % (95 % CI " in shown
+    assert ", a); 30.0 % (95 % CI " in shown
+    assert ", b)." in shown
 
 
 def test_finding_of_several_templates_names_its_template():
@@ -264,8 +264,8 @@ def test_checks_are_reported_for_each_template():
     checks = page_of([study_run(panels(15))]).checks
 
     for title in ("Few clusters", "No noise floor"):
-        told = [sentence_text(check.text) for check in checks if check.title == title]
-        assert ["original" in told[0], "paraphrase" in told[1], len(told)] == [True, True, 2]
+        shown = [sentence_text(check.text) for check in checks if check.title == title]
+        assert ["original" in shown[0], "paraphrase" in shown[1], len(shown)] == [True, True, 2]
 
 
 def test_statistics_without_an_interval_or_p_value_are_omitted_below_plots():

@@ -140,10 +140,12 @@ def test_missing_values_are_dropped_from_every_vector_with_a_count():
     with pytest.warns(UnscoredWarning, match="2 of 8 rows lack a value"):
         assert correlation(masked, y, missing="drop") == row["coefficient"]
     rows = [0, 3, 4, 5, 6]
-    held = partial_correlation(np.asarray(x, float)[rows], y[rows].astype(float), control[rows])
-    assert given["coefficient"] == held
+    conditioned = partial_correlation(
+        np.asarray(x, float)[rows], y[rows].astype(float), control[rows]
+    )
+    assert given["coefficient"] == conditioned
     with pytest.warns(UnscoredWarning, match="3 of 8 rows lack a value"):
-        assert partial_correlation(x, y, control, missing="drop") == held
+        assert partial_correlation(x, y, control, missing="drop") == conditioned
 
 
 LINE = [2, 1, 3, 6, 4, 5]
@@ -256,8 +258,8 @@ def test_partial_correlation_equals_that_of_residuals_and_of_the_matrix(seed, n,
     expected = np.corrcoef(residual(x, controls), residual(y, controls))[0, 1]
     assert ours == pytest.approx(expected, abs=1e-10)
     assert -1 <= ours <= 1
-    held = list(range(2, 2 + n_controls))
-    of_matrix = partial_correlation_from_matrix(matrix, x=0, y=1, controls=held)
+    conditioned = list(range(2, 2 + n_controls))
+    of_matrix = partial_correlation_from_matrix(matrix, x=0, y=1, controls=conditioned)
     assert of_matrix == pytest.approx(ours, abs=1e-9)
     if n_controls == 0:
         assert ours == correlation(x, y)

@@ -140,11 +140,11 @@ TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
     ],
 )
 def test_missing_inference_has_a_reason(metric, frame, undefined, reason):
-    with warnings.catch_warnings(record=True, action="always") as told:
+    with warnings.catch_warnings(record=True, action="always") as caught:
         rows = metric(frame)
 
     expected = {UnscoredWarning, UndefinedMetricWarning} if frame is GAPS else set()
-    assert {one.category for one in told} == expected
+    assert {one.category for one in caught} == expected
     assert set(rows["not_inferred"]) == {reason}
     assert rows[undefined].isna().all()
 

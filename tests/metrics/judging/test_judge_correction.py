@@ -143,15 +143,15 @@ def test_correlated_errors_are_corrected_if_given():
     errs = rng.random((4000, 5)) < 0.1
     error = judge(9000, 1000, 1000, 9000)
 
-    told, untold = (
+    weighted, unweighted = (
         corrected(short ^ errs, long ^ errs, error, error, 200, error_correlation=correlation)
         for correlation in (1.0, 0.0)
     )
 
-    assert told["alignment"] == pytest.approx(truth, abs=0.01)
-    assert untold["alignment"] > truth + 0.1
+    assert weighted["alignment"] == pytest.approx(truth, abs=0.01)
+    assert unweighted["alignment"] > truth + 0.1
     # Rogan and Gladen: (observed + specificity - 1) / (sensitivity + specificity - 1).
-    assert told["short_accuracy"] == pytest.approx(((short ^ errs).mean() - 0.1) / 0.8)
+    assert weighted["short_accuracy"] == pytest.approx(((short ^ errs).mean() - 0.1) / 0.8)
 
 
 def test_corrected_accuracy_agrees_with_a_published_example():

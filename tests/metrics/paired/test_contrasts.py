@@ -158,7 +158,7 @@ def test_contrast_keeps_its_level(kind):
 
 def test_models_with_nearly_equal_flips_have_an_interval_that_covers():
     """A model and its copy with one change in 200 pairs: a difference is rare, not impossible."""
-    rng, held = np.random.default_rng(7), 0
+    rng, covered = np.random.default_rng(7), 0
     rows = pd.DataFrame({"pair": range(200), "item": np.arange(200) // 5})
     for _ in range(50):
         right = rng.random((2, 200)) < 0.7
@@ -169,10 +169,10 @@ def test_models_with_nearly_equal_flips_have_an_interval_that_covers():
         ]
         options = {"between": "model", "pair": "pair", "rate": "second_accuracy"}
         row = contrasts_by(pd.concat(models), **options).iloc[0]
-        held += row["difference_low"] <= 0.005 * 0.4 <= row["difference_high"]
+        covered += row["difference_low"] <= 0.005 * 0.4 <= row["difference_high"]
 
     # A binomial count of 50 trials at 0.95 is below 43 with probability 0.004.
-    assert held >= 43
+    assert covered >= 43
 
 
 @pytest.fixture
@@ -200,8 +200,8 @@ def test_contrasts_by_agrees_with_contrast(frame):
     for row in rows.to_dict("records"):
         counts = []
         for label in (row["a"], row["b"]):
-            held = frame["types"].map(lambda types, label=label: label in types)
-            facts = frame[held & (frame["model"] == row["model"])].groupby("item")
+            covered = frame["types"].map(lambda types, label=label: label in types)
+            facts = frame[covered & (frame["model"] == row["model"])].groupby("item")
             tables = [paired_table(x["first_correct"], x["second_correct"]) for _, x in facts]
             counts.append([table.counts for table in tables])
         expected = contrast(*counts, margin=0.2)

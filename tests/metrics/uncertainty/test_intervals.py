@@ -175,8 +175,8 @@ def plain_t(clusters, weights, ranges):
         1 / (1 + rests_on(joined)),
         sum(s / sum(scale) / (1 + rests_on(a)) for s, a in zip(scale, alone, strict=True)),
     )
-    held = [sum(c[i][1] > 0 for c in clusters) for i in indices]
-    spreads = [jackknife(a, k) for a, k in zip(alone, held, strict=True)]
+    contained = [sum(c[i][1] > 0 for c in clusters) for i in indices]
+    spreads = [jackknife(a, k) for a, k in zip(alone, contained, strict=True)]
     # The variance of one cluster, averaged over the means with their clusters for weights.
     of_one = [v * k / w**2 for v, k, w in zip(spreads, kish, weights, strict=True)]
     mean_of_one = sum(v * k * w**2 for v, k, w in zip(of_one, kish, weights, strict=True))
@@ -452,8 +452,8 @@ def test_default_intervals_cover_with_few_clusters(law, name, n_clusters):
 
     low, high = statistic_bounds(statistic, sums, 0.95)
 
-    held = (low <= truth) & (truth <= high) | np.isnan(low)
-    assert held.mean() > (0.92 if n_clusters >= 20 else 0.9)
+    contained = (low <= truth) & (truth <= high) | np.isnan(low)
+    assert contained.mean() > (0.92 if n_clusters >= 20 else 0.9)
 
 
 @settings(deadline=None)

@@ -80,27 +80,27 @@ class FakeServer:
         finally:
             self.in_flight -= 1
 
-    async def _answer(self, said, writer):
-        if said == "hang":
+    async def _answer(self, planned, writer):
+        if planned == "hang":
             await asyncio.sleep(30)
             return False
-        if said == "close":
+        if planned == "close":
             return False
-        if said == "drip":
+        if planned == "drip":
             writer.write(b"HTTP/1.1 200 X\r\ncontent-length: 5000\r\n\r\n")
             for _ in range(200):
                 writer.write(b" ")
                 await writer.drain()
                 await asyncio.sleep(0.05)
             return False
-        status, headers, body = (200, {}, reply("half")) if said == "half" else said
+        status, headers, body = (200, {}, reply("half")) if planned == "half" else planned
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        sent = data[: len(data) // 2] if said == "half" else data
+        sent = data[: len(data) // 2] if planned == "half" else data
         lines = "".join(f"{k}: {v}\r\n" for k, v in headers.items())
         head = f"HTTP/1.1 {status} {self.reason}\r\ncontent-length: {len(data)}\r\n{lines}\r\n"
         writer.write(head.encode() + sent)
         await writer.drain()
-        return said != "half"
+        return planned != "half"
 
 
 def reply(text, *, model="m-1", finish="stop", chat=False):

@@ -209,7 +209,7 @@ def test_replies_without_an_answer_have_a_separate_finish_reason(serve):
     refusal, cut = reply(None, chat=True), reply("It is", finish="content_filter")
     refusal["choices"][0]["message"]["refusal"] = "I cannot say"
     azure = {"error": {"code": "content_filter", "message": "the prompt was filtered"}}
-    said = [(200, {}, refusal), (200, {}, cut), (400, {}, azure), (200, {}, reply(None))]
+    replies = [(200, {}, refusal), (200, {}, cut), (400, {}, azure), (200, {}, reply(None))]
     expected = [
         ("refusal", "the model refused: I cannot say"),
         ("content_filter", "withheld the answer: it had written 'It is'"),
@@ -217,7 +217,7 @@ def test_replies_without_an_answer_have_a_separate_finish_reason(serve):
         ("error", "returned no text"),
     ]
 
-    found = answers(serve(lambda n, body: said[n]), n=4, concurrency=1)
+    found = answers(serve(lambda n, body: replies[n]), n=4, concurrency=1)
 
     for answer, (reason, error) in zip(found, expected, strict=True):
         assert (answer.text, answer.finish_reason) == (None, reason)
@@ -290,9 +290,9 @@ DETAILS = [
     ],
 )
 def test_reasoning_is_separated_in_every_supported_field(serve, fields, source):
-    said = thinking(fields, "stop" if source else "length")
+    content = thinking(fields, "stop" if source else "length")
 
-    [answer] = answers(serve(said), text_as_chat=True)
+    [answer] = answers(serve(content), text_as_chat=True)
 
     assert answer.reasoning == "Rome? No."
     if source:
@@ -322,8 +322,8 @@ def logged(made, asked, folder, manifest):
 
 def test_a_server_that_rejects_every_prompt_ends_the_run(serve, tmp_path, manifest):
     """The error quotes the server and has a remedy; it is raised after a few requests."""
-    said = {"error": {"message": "max_tokens 15 of request 17 is too large"}}
-    server = serve((400, {}, said), latency=0.01)
+    content = {"error": {"message": "max_tokens 15 of request 17 is too large"}}
+    server = serve((400, {}, content), latency=0.01)
     made = runner(server, concurrency=2, max_refusals=6)
 
     words = r"first 6 prompts and returned the same error.*max_tokens 15.*larger max_refusals"
@@ -375,15 +375,15 @@ STREAM = b'data: {"choices": [{"delta": {"content": "Par"}}]}\n\ndata: [DONE]\n\
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("content", "message"),
     [
         (STREAM, r"a stream of server-sent events .*extra_body=\{\"stream\": false\}"),
         (b"\n<!DOCTYPE html><html>Sign in</html>", r"a page in HTML .*at which its API begins"),
         ({"error": {"message": "no credits left", "code": 402}}, r"no credits left \(code 402\)"),
     ],
 )
-def test_error_describes_an_invalid_reply(serve, said, message):
-    [answer] = answers(serve((200, {}, said)), max_retries=0)
+def test_error_describes_an_invalid_reply(serve, content, message):
+    [answer] = answers(serve((200, {}, content)), max_retries=0)
 
     assert (answer.text, answer.finish_reason) == (None, "error")
     assert re.search(message, answer.error)
@@ -424,9 +424,9 @@ def test_prompts_truncated_by_the_server_are_reported(serve, n_tokens, is_cut, r
     counts = {prompt.text: count for prompt, count in zip(asked, n_tokens, strict=True)}
 
     def script(n, body):
-        said = reply("ok")
-        said["usage"]["prompt_tokens"] = counts[body["prompt"]]
-        return 200, {}, said
+        content = reply("ok")
+        content["usage"]["prompt_tokens"] = counts[body["prompt"]]
+        return 200, {}, content
 
     list(runner(serve(script)).generate(asked, PARAMS))
 
@@ -495,8 +495,8 @@ def test_the_key_is_removed_from_all_replies_of_a_server(serve, caplog, where, q
 def test_a_key_in_an_invalid_status_line_or_in_pieces_is_removed(serve):
     """The error of a library for a reply that is not HTTP quotes the reply."""
     pieces = [{"type": "text", "text": part} for part in (KEY[:4], KEY[4:9], KEY[9:], " Paris")]
-    said = [(f"2 {KEY}", {}, b""), thinking({"content": pieces})]
-    server = serve(lambda n, body: said[n])
+    replies = [(f"2 {KEY}", {}, b""), thinking({"content": pieces})]
+    server = serve(lambda n, body: replies[n])
 
     broken, joined = answers(server, n=2, concurrency=1, text_as_chat=True, max_retries=0)
 

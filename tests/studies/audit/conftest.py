@@ -193,10 +193,10 @@ def _manifest(model="toy_model", **changes):
     settings = {"retriever": ["minilm"], "threshold": [0.6], "fallback": "abstain"}
     settings |= changes.pop("settings", {})
     data = DataSource(id="databases", revision=None, digest="d" * 64, n_questions=3)
-    told = {"study": "audit", "model": model, "data": data, "settings": settings}
-    told |= {"runner": {"runner": "lookup", "dtype": "float32"}, "package_version": "0.0.1"}
-    told |= {"created_at": "2026-01-02T03:04:05+00:00"}
-    return RunManifest.model_validate(told | changes)
+    fields = {"study": "audit", "model": model, "data": data, "settings": settings}
+    fields |= {"runner": {"runner": "lookup", "dtype": "float32"}, "package_version": "0.0.1"}
+    fields |= {"created_at": "2026-01-02T03:04:05+00:00"}
+    return RunManifest.model_validate(fields | changes)
 
 
 @pytest.fixture

@@ -209,19 +209,19 @@ def test_contrasts_between_topologies_are_paired_by_base_fact(world):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "counted"),
     [({}, "4 of 40 facts"), ({"base_fact": None}, "16 of 160 fact-topology pairs")],
 )
-def test_the_page_counts_facts_and_names_fact_topology_pairs(audit_run, world, changes, said):
+def test_the_page_counts_facts_and_names_fact_topology_pairs(audit_run, world, changes, counted):
     """A run without recorded base facts is clustered by fact and topology."""
     frame = world.assign(first_correct=world["second_correct"], **changes)
     settings = ReportSettings(resamples=50, answers=0)
 
     page = build_page([audit_run(frame)], study=AuditStudy(), settings=settings)[0]
 
-    told = " ".join(sentence_text(check.text) for check in page.checks)
-    assert ("did not record base facts" in told) is bool(changes)
-    assert f"The 16 surviving answers are on {said}" in sentence_text(page.finding.summary)
+    shown = " ".join(sentence_text(check.text) for check in page.checks)
+    assert ("did not record base facts" in shown) is bool(changes)
+    assert f"The 16 surviving answers are on {counted}" in sentence_text(page.finding.summary)
     assert ("160 prompts, 40 facts" in sentence_text(page.finding.sentence)) is not bool(changes)
 
 

@@ -72,11 +72,13 @@ def test_llm_judge_scores_every_state_and_is_compared_with_the_rule(answered, sc
     assert rambled.sum() > 2
     assert found.loc[rambled, "correct"].isna().all()
     assert found.loc[rambled, "reason"].str.contains("reply cannot be read").all()
-    told = found[~rambled]
+    labelled = found[~rambled]
     answers = pd.read_parquet(answered.targets).set_index("target_id")["gold_object"]
-    golds = answers.loc[told["target_id"]].to_numpy()
-    expected = [said[:1] == gold[0] for said, gold in zip(told["prediction"], golds, strict=True)]
-    assert told["correct"].astype(bool).tolist() == expected
+    golds = answers.loc[labelled["target_id"]].to_numpy()
+    expected = [
+        changed[:1] == gold[0] for changed, gold in zip(labelled["prediction"], golds, strict=True)
+    ]
+    assert labelled["correct"].astype(bool).tolist() == expected
     # Answers that the judge accepts after deletion have an origin.
     survived = outcomes["first_correct"].fillna(False).astype(bool)
     assert outcomes["attribution"].notna().equals(survived)
@@ -84,7 +86,7 @@ def test_llm_judge_scores_every_state_and_is_compared_with_the_rule(answered, sc
 
     table = pd.read_csv(answered.path / "checks" / "judge_against_rule.csv").set_index("state")
     assert list(table.index) == ["FULL", "DEL-ON", "DEL-OFF", "all"]
-    assert table.loc["all", "n"] == len(told)
+    assert table.loc["all", "n"] == len(labelled)
     page = page_of(answered, study)
     (section,) = [one for one in page.sections if one.anchor == "judge"]
     assert [block.caption for block in section.blocks] == ["The judge compared with the rule"]
@@ -96,8 +98,8 @@ def test_llm_judge_scores_every_state_and_is_compared_with_the_rule(answered, sc
     with pytest.warns(UnscoredWarning, match="12 of 156"):
         score(answered, scoring=LLM)
     assert (log.read_text(), len(judge.asked)) == (lines, asked)
-    told = pd.DataFrame({"question": ["Q?"], "references": [["Paris", "Lutetia", "Paname"]]})
-    assert facts_of(told)[0].answer == "Paris (or: Lutetia; Paname)"
+    labelled = pd.DataFrame({"question": ["Q?"], "references": [["Paris", "Lutetia", "Paname"]]})
+    assert facts_of(labelled)[0].answer == "Paris (or: Lutetia; Paname)"
     score(answered)
     assert _titles(page_of(answered, study)) == ["Exact match by topology and state", "Exact match"]
 
@@ -124,9 +126,9 @@ def test_sheet_for_human_labels_is_written_by_state_and_read(
 
     # Human labels agree with the rule except for one answer.
     ruled = pd.read_parquet(answered.verdicts).set_index("target_id")["correct"].astype(bool)
-    said = ruled.loc[rows["prompt_id"]].to_numpy().copy()
-    said[0] = not said[0]
-    rows.assign(correct=["yes" if one else "no" for one in said]).to_csv(sheet, index=False)
+    changed = ruled.loc[rows["prompt_id"]].to_numpy().copy()
+    changed[0] = not changed[0]
+    rows.assign(correct=["yes" if one else "no" for one in changed]).to_csv(sheet, index=False)
     with pytest.warns(SurfaceConsistencyWarning, match="not corrected: DEL-ON answers: "):
         score(answered, scoring=AuditScoring(labels=sheet))
 
@@ -139,7 +141,7 @@ def test_sheet_for_human_labels_is_written_by_state_and_read(
     with pytest.warns(UnscoredWarning, match="144 no label"):
         score(answered, scoring=AuditScoring(judge="human", labels=sheet))
     found = pd.read_parquet(answered.verdicts).set_index("target_id")
-    assert found.loc[rows["prompt_id"], "correct"].astype(bool).tolist() == said.tolist()
+    assert found.loc[rows["prompt_id"], "correct"].astype(bool).tolist() == changed.tolist()
     assert found["correct"].notna().sum() == 12
     # Labels are of the first answers, so that repeated answers have no label.
     assert "noise_floor" not in answered.read_scoring().checks

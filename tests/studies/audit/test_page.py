@@ -78,7 +78,7 @@ def test_checks_report_the_findings_of_the_guards(audit_run, checks):
     page = page_of(folder)
 
     found = " ".join(check_texts(page))
-    for said in (
+    for expected in (
         "sports/base: of 125 prompts, 1 are answered correctly with the full database and 1 after",
         "countries/base, sports/base contain the same entries",
         "sports/base was searched by a retriever over other content (bbbbbbbbbbbb, not aaaa",
@@ -92,7 +92,7 @@ def test_checks_report_the_findings_of_the_guards(audit_run, checks):
         "countries/base has 80 of 180 facts without a known base fact",
         "no prompt has two scored answers",
     ):
-        assert said in found
+        assert expected in found
     assert "released: of" not in found
     levels = [check.level for check in page.checks]
     assert levels == sorted(levels, reverse=True)
@@ -102,9 +102,9 @@ def test_checks_report_guards_without_findings_and_guards_not_run(audit_run, che
     (fine,) = check_texts(page_of(audit_run([{}, {}], checks=quiet(checks))), "ok")
     page = page_of(audit_run([{}, {}], "bare"))
 
-    told = " ".join(check_texts(page))
+    on_page = " ".join(check_texts(page))
     assert fine.startswith("toy_model: FULL is neither near zero nor equal to DEL-ON")
-    assert "not checked, since the run has no such table: contamination, databases" in told
+    assert "not checked, since the run has no such table: contamination, databases" in on_page
     assert not check_texts(page, "ok")
 
 
@@ -157,10 +157,10 @@ def test_page_reports_that_no_fact_survived_or_that_the_run_is_missing(audit_run
     gone = audit_run([{"first_correct": True}], "gone", "gone")
     page = page_of(audit_run([{}, {}], "nothing", "nothing"), gone)
 
-    said = [words(block.parts) for block in blocks(page, "traces", Prose)]
+    expected = [words(block.parts) for block in blocks(page, "traces", Prose)]
 
-    assert said[0] == "nothing: no answer was correct with retrieval on after deletion."
-    assert "has no targets.parquet" in said[1]
+    assert expected[0] == "nothing: no answer was correct with retrieval on after deletion."
+    assert "has no targets.parquet" in expected[1]
 
 
 def test_states_that_were_not_run_are_reported(audit_run):
@@ -183,11 +183,11 @@ def test_bars_agree_with_the_published_counts(audit_run, data_files):
     rows = []
     for cell in pd.read_csv(data_files / "golden" / "audit_contingencies.csv").itertuples():
         topology = cell.variant.lower()
-        said = {"database": f"{cell.domain}/{topology}", "domain": cell.domain}
-        said |= {"topology": topology, "style": cell.prompt_style}
+        expected = {"database": f"{cell.domain}/{topology}", "domain": cell.domain}
+        expected |= {"topology": topology, "style": cell.prompt_style}
         for name, on, off in (("a", 1, 1), ("b", 1, 0), ("c", 0, 1), ("d", 0, 0)):
             right = {"first_correct": bool(on), "second_correct": bool(off)}
-            rows += [said | right] * getattr(cell, name)
+            rows += [expected | right] * getattr(cell, name)
     frame = make_outcomes([{}]).iloc[[0] * len(rows)].reset_index(drop=True)
     ids = frame.index.astype(str)
     frame = frame.assign(**pd.DataFrame(rows), pair=ids, item=ids, base_fact=ids).astype(

@@ -102,10 +102,10 @@ def test_fingerprint_of_the_store_depends_on_policies_and_deletions(data, settin
     changes = ({"threshold": (0.9,)}, {"off_mode": "null"}, {"closure_scope": ("object",)})
     several = [settings(), *(settings(**change) for change in changes)]
 
-    told = [str(planned(data, one).prepare.store.fingerprint()) for one in several]
+    prints = [str(planned(data, one).prepare.store.fingerprint()) for one in several]
 
-    assert len(set(told)) == len(several)
-    assert told[0] == str(planned(data, settings()).prepare.store.fingerprint())
+    assert len(set(prints)) == len(several)
+    assert prints[0] == str(planned(data, settings()).prepare.store.fingerprint())
 
 
 @pytest.mark.parametrize(

@@ -157,8 +157,8 @@ def test_page_tables_and_truth_of_a_planted_world_agree(planted_world):
         "The 13 surviving answers are on 13 of 80 facts; by origin: known without retrieval 3, "
         "entry that survived 5, same object elsewhere 5." in summary
     )
-    told = " ".join(plain(check.text) for check in page.checks)
-    assert "after 5 of 80 deletions, an entry still states the fact" in told
+    shown = " ".join(plain(check.text) for check in page.checks)
+    assert "after 5 of 80 deletions, an entry still states the fact" in shown
 
 
 def test_as_published_all_correct_answers_after_deletion_are_artifacts(planted_world):

@@ -28,12 +28,12 @@ class Twice(Asking):
     """Looks up its fact, and then a query unlike all entries."""
 
     def answer(self, prompt):
-        said = super().answer(prompt)
-        if not said.lookups:
-            return said
+        generated = super().answer(prompt)
+        if not generated.lookups:
+            return generated
         query = LookupQuery(entity="zzz", relation="xyz")
         more = self.source.look_up([LookupRequest(prompt, query)])
-        return said.model_copy(update={"lookups": (*said.lookups, *more)})
+        return generated.model_copy(update={"lookups": (*generated.lookups, *more)})
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def world(tmp_path_factory):
     return home
 
 
-def asked(home, told):
+def asked(home, predicted):
     """Run the study with a scorer, and score it."""
     rows = [
         {"sentence_good": text.format("was"), "sentence_bad": text.format("were")}
@@ -92,7 +92,7 @@ def asked(home, told):
     settings = LexicalSettings(memorization=True, **chosen)
     options = {"model": "planted", "settings": settings, "progress": False}
     data = load_benchmark("anaphor_agreement", rows)
-    folder = run_study(LexicalStudy(), data, Scoring(told), home / "run", **options)
+    folder = run_study(LexicalStudy(), data, Scoring(predicted), home / "run", **options)
     score_run(folder)
 
 
@@ -140,9 +140,9 @@ def test_memorization_recovers_the_planted_effect_and_predicts_correctness(world
         assert by_group.loc["memorized", name] > by_group.loc["unseen", name]
 
     tables = MemorizationAnalysis().tables(report_of(world), MemorizationSettings(svm=False))
-    told = tables["memorisation_prediction"].frame.set_index("score")
-    assert told.loc["loss", "auc"] > 0.9
-    assert told.loc["loss", "macro_f1"] > told.loc["loss", "baseline"] + 0.2
+    predicted = tables["memorisation_prediction"].frame.set_index("score")
+    assert predicted.loc["loss", "auc"] > 0.9
+    assert predicted.loc["loss", "macro_f1"] > predicted.loc["loss", "baseline"] + 0.2
     split = tables["memorisation_split"].frame.set_index("score")
     assert abs(split.loc["loss", "difference"]) > 0.3
     coefficients = tables["memorisation_coefficients"].frame
@@ -186,11 +186,11 @@ def test_scorers_without_token_ids_or_tokens_give_a_part_of_the_scores(world, tm
     """A sum is sufficient for the extraction of the second half; the others need each token."""
 
     def without(request, *, tokens):
-        told = fields(request) | {"token_ids": None}
+        predicted = fields(request) | {"token_ids": None}
         words = {"tokens": request.continuation.split()}
-        total = {"log_probabilities": [sum(told["log_probabilities"])]}
+        total = {"log_probabilities": [sum(predicted["log_probabilities"])]}
         moments = dict.fromkeys(("vocabulary_means", "vocabulary_deviations"))
-        return told | (words if tokens else total | moments)
+        return predicted | (words if tokens else total | moments)
 
     asked(tmp_path / "words", lambda request: without(request, tokens=True))
     asked(tmp_path / "sums", lambda request: without(request, tokens=False))

@@ -246,9 +246,9 @@ def test_judge_of_meaning_scores_a_sample(plain):
     runner = "tests.studies.lexical.test_wordings:judge_of_meaning"
     score_run(folder, scoring=LexicalScoring(meaning_runner=runner))
 
-    told = pd.read_csv(folder.checks / "meaning.csv").iloc[0]
-    assert (told["n"], told["n_unclear"]) == (3, 1)
-    assert told["same"] == pytest.approx(2 / 3)
+    checked = pd.read_csv(folder.checks / "meaning.csv").iloc[0]
+    assert (checked["n"], checked["n_unclear"]) == (3, 1)
+    assert checked["same"] == pytest.approx(2 / 3)
     pairs = pd.read_csv(folder.checks / "meaning_pairs.csv").set_index("first")
     assert not pairs.loc["John used the dog.", "is_same"]
     _, tables, _ = build_page([folder.path])
@@ -291,9 +291,9 @@ def test_wordings_are_compared_by_a_sentence_encoder(plain, monkeypatch):
     for first, second in zip(outcomes["first_surface"], outcomes["second_surface"], strict=True):
         left, right = LengthEncoder("lengths").encode([t.split(" | ")[0] for t in (first, second)])
         expected.append(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
-    told = pd.read_csv(folder.checks / "similarity.csv").set_index("measure")
-    assert told.loc["cosine", "mean"] == pytest.approx(np.mean(expected))
-    assert told.loc["rouge_l", "mean"] == pytest.approx(0.5)
+    checked = pd.read_csv(folder.checks / "similarity.csv").set_index("measure")
+    assert checked.loc["cosine", "mean"] == pytest.approx(np.mean(expected))
+    assert checked.loc["rouge_l", "mean"] == pytest.approx(0.5)
 
 
 def test_neighbours_and_whole_texts_have_prompts(tmp_path):

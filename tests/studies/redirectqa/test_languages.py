@@ -175,11 +175,11 @@ def test_number_of_labels_that_change_with_segmentation_is_reported(tmp_path, mo
     monkeypatch.setitem(globals(), "rows", lambda language: made)
     folder, _ = asked("ja", tmp_path / "run", answer=" それは東京都です")
 
-    said = notes(folder, agreement=True)
+    printed = notes(folder, agreement=True)
 
     assert (
         "By words 2 of 8 labels change: 2 correct ones become incorrect, 0 incorrect ones correct"
-        in said
+        in printed
     )
     english, _ = asked("ja", tmp_path / "english", answer=" Tokyo")
     assert "segmented" not in notes(english, agreement=True)
@@ -202,10 +202,10 @@ def test_answers_truncated_by_the_limit_are_reported(tmp_path, answer, finish_re
     """東京 is incorrect for 東京都 by the paper's rule, although the answer was truncated."""
     folder, _ = asked("ja", tmp_path / "run", answer=answer, finish_reason=finish_reason)
 
-    said = notes(folder)
+    printed = notes(folder)
 
-    assert ("within an accepted answer" in said) is (n_cut > 0)
-    assert (f"{n_cut} of 8 answers end at the token limit" in said) is (n_cut > 0)
+    assert ("within an accepted answer" in printed) is (n_cut > 0)
+    assert (f"{n_cut} of 8 answers end at the token limit" in printed) is (n_cut > 0)
 
 
 def demonstrations(path, *lines):

@@ -22,13 +22,13 @@ def judged():
     """A plan of four topics, and labels of all kinds; some answers are missing."""
     plan = SlaqStudy().plan(load_slaq("sample").select(limit=4), SETTINGS)
     targets = plan.items
-    said = pd.array([VERDICTS[n % 3] for n in range(len(targets))], dtype="boolean")
+    labels = pd.array([VERDICTS[n % 3] for n in range(len(targets))], dtype="boolean")
     numbers = targets.groupby("prompt_id", sort=False).ngroup()
     verdicts = pd.DataFrame(
         {
             "target_id": targets["target_id"],
-            "correct": said,
-            "is_recalled": pd.Series(said).where(targets["form"] == "free"),
+            "correct": labels,
+            "is_recalled": pd.Series(labels).where(targets["form"] == "free"),
             "prediction": ("<b>answer</b> " + numbers.astype(str)).where(numbers % 5 != 0, None),
         }
     )
@@ -44,7 +44,7 @@ def records_of(plan, verdicts):
     """Pair labels one by one, from the topics and the prompts."""
     data = load_slaq("sample").select(limit=4)
     rows = verdicts.astype(object).where(verdicts.notna(), None).to_dict("records")
-    said = {row["target_id"]: row for row in rows}
+    labels = {row["target_id"]: row for row in rows}
     topics = {topic.id: topic for topic in data.topics}
     for detail in slaq_prompts(data.rows, SETTINGS)[1].itertuples():
         if detail.form == "short":
@@ -52,7 +52,7 @@ def records_of(plan, verdicts):
         topic = topics[detail.topic_id]
         for question in topic.questions:
             pair = f"{detail.prompt_id}/{question.index}"
-            first, second = said[f"{question.id}/short"], said[pair]
+            first, second = labels[f"{question.id}/short"], labels[pair]
             yield SlaqOutcome(
                 study="slaq",
                 model="m",

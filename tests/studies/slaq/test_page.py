@@ -41,11 +41,11 @@ def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
     assert "momentum" not in anchors
     assert anchors[-1] == "check-tables"
     assert not any(isinstance(block, Lines) for part in page.sections for block in part.blocks)
-    told = {check.title: "".join(map(str, check.text)) for check in page.checks}
-    assert "Run a multiple of five balanced orders" in told["No curve by slot"]
-    assert "pairs have no score" in told["Missing scores"]
-    assert "90 facts in short and long answers have no score" in told["Not scored"]
-    assert "By reason, 90: the judge's reply cannot be read." in told["Not scored"]
+    shown = {check.title: "".join(map(str, check.text)) for check in page.checks}
+    assert "Run a multiple of five balanced orders" in shown["No curve by slot"]
+    assert "pairs have no score" in shown["Missing scores"]
+    assert "90 facts in short and long answers have no score" in shown["Not scored"]
+    assert "By reason, 90: the judge's reply cannot be read." in shown["Not scored"]
     assert tables["overall"].frame["n"].tolist() == [0, 30]
     assert ("orders", "3") in page.finding.facts
     # With few topics the noise floor has no interval and is not quoted.
@@ -114,8 +114,8 @@ def test_short_and_long_answers_are_the_same_by_the_rule_and_not_by_their_words(
         _details(report, {"same_answer": SimpleNamespace(frame=frame)}, {"model": "m"})
     )
 
-    told = sentence_text(paragraph(sentences)).replace("\xa0", " ")
-    assert told == (
+    shown = sentence_text(paragraph(sentences)).replace("\xa0", " ")
+    assert shown == (
         "The proportion of answers of m that are the same by the comparison rule among pairs "
         "incorrect under both conditions is 75.0 % (95 % CI 60.0 to 90.0; 40 pairs, 20 topics)."
     )

@@ -95,8 +95,8 @@ def test_rebuilt_queries_and_a_limit_above_the_data_are_reported(caplog):
         SlaqStudy().plan(load_slaq("sample"), SlaqSettings(wording="questions", limit=40))
     SlaqStudy().plan(load_slaq("sample"), SlaqSettings(limit=2))
 
-    told = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
-    assert told == ["`limit` 40: all 24 topics are used; the data contain no more"]
+    messages = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
+    assert messages == ["`limit` 40: all 24 topics are used; the data contain no more"]
 
 
 def test_predictions_from_elsewhere_are_scored(tmp_path):

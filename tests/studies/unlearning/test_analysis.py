@@ -210,8 +210,8 @@ def test_models_with_the_same_answers_are_reported(planted_runs, tmp_path):
 
     reported = analysed(paths, tmp_path / "page", page=False)
 
-    said = [note for note in reported.notes if "may be models of the same weights" in note]
-    assert len(said) == 1
+    warned = [note for note in reported.notes if "may be models of the same weights" in note]
+    assert len(warned) == 1
 
 
 def test_loss_without_an_original_is_compared_with_the_reference(report_of):
@@ -374,8 +374,8 @@ def test_sets_missing_in_the_first_log_are_reported(data_files, tmp_path):
     for one in (alone, lacking):
         assert one.tables["unlearning_price"].frame["n"].tolist() == [40]
     assert "unlearning_price" not in reported.tables
-    held = "world facts: 0 in original, 40 in unlearned, 40 in reference"
-    assert sum(held in note for note in reported.notes) == 1
+    counts = "world facts: 0 in original, 40 in unlearned, 40 in reference"
+    assert sum(counts in note for note in reported.notes) == 1
     assert not any("questions of the set" in note for note in alone.notes)
 
 

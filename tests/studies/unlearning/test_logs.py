@@ -30,13 +30,13 @@ def edited(**texts):
     edit |= {"target_new": "English", "ground_truth": "French"}
     edit |= {"rephrase_prompt": "Danielle Darrieux grew up speaking"}
     edit |= {"portability": {"Subject_Aliasing": alias}, "locality": {"neighborhood": beside}}
-    said = {
+    changed = {
         "rewrite_gen_content": "English.",
         "rephrase_gen_content": ["French, of course"],
         "portability": {"Subject_Aliasing_acc": ["French"]},
         "locality": {"neighborhood_output": "French"},
     }
-    return {"case_id": 0, "requested_rewrite": edit, "pre": {}, "post": said | texts}
+    return {"case_id": 0, "requested_rewrite": edit, "pre": {}, "post": changed | texts}
 
 
 def test_real_layout_of_open_unlearning_is_read(data_files):
@@ -156,15 +156,15 @@ def test_edited_models_are_read_by_their_texts(tmp_path):
 
 
 def test_token_accuracies_of_edits_are_rejected(tmp_path):
-    said = {"rewrite_acc": [1.0], "rephrase_acc": [0.5], "locality": {}, "portability": {}}
-    record = edited() | {"post": said}
+    changed = {"rewrite_acc": [1.0], "rephrase_acc": [0.5], "locality": {}, "portability": {}}
+    record = edited() | {"post": changed}
     (tmp_path / "edits.json").write_text(json.dumps([record]), "utf-8")
 
     with pytest.raises(DataError, match=r"accuracies of tokens.*96.8 %.*generate-text"):
         read_logs([tmp_path / "edits.json"])
 
 
-def said(log, **fields):
+def changed(log, **fields):
     """Change fields of every question of the ROUGE metric."""
     for cells in log["forget_Q_A_ROUGE"]["value_by_index"].values():
         cells |= fields
@@ -180,7 +180,7 @@ def part(log, first, stop):
 
 
 def test_empty_generations_are_answers(data_files, full_and_retrained, tmp_path):
-    log = said(tofu_log(data_files, MODEL, "full"), generation="")
+    log = changed(tofu_log(data_files, MODEL, "full"), generation="")
 
     silent = read_logs([write_log(tmp_path, log), full_and_retrained[1]])[0]
 
@@ -205,7 +205,7 @@ LACKS = "question 3 of TOFU forget lacks its input or ground"
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda log: said(log, generation=None), "contains no generations"),
+        (lambda log: changed(log, generation=None), "contains no generations"),
         (lambda log: log.pop("forget_Q_A_ROUGE"), "losses contain no answers: pass"),
         (lambda log: log["forget_Q_A_ROUGE"]["value_by_index"]["3"].pop("input"), LACKS),
         (lambda log: log["forget_Q_A_ROUGE"]["value_by_index"]["3"].pop("ground_truth"), LACKS),

@@ -39,9 +39,9 @@ def test_tofu_is_queried_in_four_forms(forget01):
 def test_model_that_answers_only_under_the_long_name_is_detected(forget01, tmp_path):
     data = load(forget01)
     plain = data.rows[data.rows["form"] == "plain"]
-    told = dict(zip(plain["question"], plain["references"], strict=True))
-    told = {f"Question: {question}\nAnswer:": answers[0] for question, answers in told.items()}
-    model = FakeRunner(lambda prompt: told.get(prompt.text, "unknown"))
+    known = dict(zip(plain["question"], plain["references"], strict=True))
+    known = {f"Question: {question}\nAnswer:": answers[0] for question, answers in known.items()}
+    model = FakeRunner(lambda prompt: known.get(prompt.text, "unknown"))
 
     settings = UnlearningSettings(repeat=0)
     folder = run_study(STUDY, data, model, tmp_path / "run", model="m", settings=settings)

@@ -179,7 +179,7 @@ def _leftovers(
     gone = np.repeat(np.arange(n_facts) * n_entries, sizes)
     gone += np.concatenate([np.empty(0, np.int64), *closures])
     wide = equivalent_names(triplets, facts, groups)
-    held = equivalent_names(triplets, facts, roles=["object"])["object"]
+    object_names = equivalent_names(triplets, facts, roles=["object"])["object"]
     stating = equivalent_entries(triplets, wide)
     remaining = np.setdiff1d(stating, gone, assume_unique=True)
     # The groups without shared aliases are computed only for facts with a remaining entry.
@@ -189,16 +189,16 @@ def _leftovers(
     sure = equivalent_entries(triplets, equivalent_names(triplets, some, apart))
     sure = numbers[sure // n_entries] * n_entries + sure % n_entries
     doubtful = np.setdiff1d(remaining, sure, assume_unique=True)
-    about: dict[Role, Ints] = {"subject": wide["subject"], "object": held}
+    about: dict[Role, Ints] = {"subject": wide["subject"], "object": object_names}
     shared = np.setdiff1d(equivalent_entries(triplets, about), np.union1d(gone, stating))
     strict = equivalent_names(triplets, facts, "strict", ["object"])["object"]
     by_punctuation = shared[~is_among(_objects(triplets, shared), strict)]
     objects = triplets.columns["object"]
-    holders, names = np.divmod(held, max(len(objects.names), 1))
+    holders, names = np.divmod(object_names, max(len(objects.names), 1))
     counts = np.bincount(objects.ids, minlength=len(objects.names))
     n_same = np.bincount(holders, counts[names], n_facts).astype(np.int64)
     n_same -= np.bincount(
-        gone[is_among(_objects(triplets, gone), held)] // n_entries, None, n_facts
+        gone[is_among(_objects(triplets, gone), object_names)] // n_entries, None, n_facts
     )
     parted = [
         split_by_fact(pairs, n_facts, n_entries)

@@ -475,7 +475,7 @@ def test_settings_reject_invalid_values(options, message):
 
 
 @pytest.mark.parametrize(
-    ("said", "error", "message"),
+    ("raised", "error", "message"),
     [
         (
             "DefaultCPUAllocator: can't allocate memory: 9 bytes",
@@ -487,10 +487,10 @@ def test_settings_reject_invalid_values(options, message):
     ids=["memory", "other"],
 )
 def test_out_of_memory_errors_are_distinguished(
-    runner, state_prompts, monkeypatch, said, error, message
+    runner, state_prompts, monkeypatch, raised, error, message
 ):
     def fail(*args, **options):
-        raise RuntimeError(said)
+        raise RuntimeError(raised)
 
     monkeypatch.setattr(module, "decode", fail)
 
@@ -499,10 +499,10 @@ def test_out_of_memory_errors_are_distinguished(
 
 
 def test_fingerprint_contains_decoding_and_store(toy_model, make_store):
-    told = Echo()
-    told.fingerprint = lambda: {"database": "d41d8cd9"}
+    echo = Echo()
+    echo.fingerprint = lambda: {"database": "d41d8cd9"}
     plain = LookupRunner(toy_model, store=make_store(), device="cpu").fingerprint()
-    other = LookupRunner(toy_model, store=told, settings=EAGER, device="cpu").fingerprint()
+    other = LookupRunner(toy_model, store=echo, settings=EAGER, device="cpu").fingerprint()
 
     assert (plain["runner"], plain["source"]) == ("lookup", "Store")
     names = ("repetition_penalty", "entity_bias", "other_bias", "max_lookups")

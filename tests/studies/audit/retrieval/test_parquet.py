@@ -109,8 +109,8 @@ def naive_relations(triplets, subjects, objects):
     """The relations of entries whose subject and object have a key of these names."""
     of = name_key("published")
     spoken, values = set(map(of, subjects)), set(map(of, objects))
-    held = (one for one in triplets if of(one.subject) in spoken and of(one.object) in values)
-    return list(dict.fromkeys(one.relation for one in held))
+    usable = (one for one in triplets if of(one.subject) in spoken and of(one.object) in values)
+    return list(dict.fromkeys(one.relation for one in usable))
 
 
 @pytest.mark.parametrize(
