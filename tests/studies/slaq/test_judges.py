@@ -88,9 +88,9 @@ def test_missing_answers_have_no_label_and_empty_ones_are_incorrect(task, judged
 
 
 def test_llm_judge_resumes_without_sending_prompts_again(task, judged, tmp_path):
-    first = FakeRunner(lambda prompt: "1")
+    first = FakeRunner(lambda prompt: "1", name="fake")
     judged(llm(first, tmp_path), task("short", "Rome", "a"))
-    second = FakeRunner(lambda prompt: "0")
+    second = FakeRunner(lambda prompt: "0", name="fake")
 
     found = judged(llm(second, tmp_path), task("short", "Rome", "a"), task("short", "Ostia", "b"))
 

@@ -284,7 +284,7 @@ def test_sheets_contain_no_formulas(tmp_path, start):
     assert rows_of(tmp_path / "review.csv")[0]["text"].startswith(f"'{start}")
     [(_, cells)] = sheet.read(tmp_path / "review.csv")
     assert cells["text"].startswith(start.strip())
-    with pytest.raises(ValueError, match=r"attempts\n.*greater than or equal to 1"):
+    with pytest.raises(ValueError, match=r"field 'attempts': .*greater than or equal to 1"):
         TopicSettings(attempts=0)
 
 
