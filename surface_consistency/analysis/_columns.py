@@ -82,7 +82,7 @@ def to_frame(
     else:
         remedy = (
             "To convert arrays, use a DataFrame with a column per array, such as "
-            'pd.DataFrame({"item": range(len(scores)), "correct": scores})'
+            'pd.DataFrame({"item": items, "form": forms, "correct": scores})'
         )
         sources = (str, os.PathLike, pd.DataFrame)
         if isinstance(data, list | tuple) and any(isinstance(one, sources) for one in data):
@@ -402,17 +402,19 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
 
 
-def scored_by(prediction: str, references: str = "references") -> str:
+def scored_by(prediction: str, references: str = "references", rule: str = "popqa") -> str:
     """Write code that scores a column of predictions by a column of references.
 
     Args:
         prediction: The column of predictions.
         references: The column of references.
+        rule: The matching rule.
 
     Returns:
         The code, for a message.
     """
-    return f'df["correct"] = match_many(df[{shown(prediction)}], df[{shown(references)}])'
+    columns = f"df[{shown(prediction)}], df[{shown(references)}], rule={rule!r}"
+    return f'df["correct"] = surface_consistency.matching.match_columns({columns}).is_match'
 
 
 def find_optional(frame: pd.DataFrame, role: str, name: str | None, default: str) -> str | None:
@@ -593,6 +595,8 @@ def prepare(
             name: frame[name].astype(object).where(frame[name].notna(), int(name in lower) or worst)
             for name in scores
         }
+        if n := int(frame[list(scores)].isna().any(axis=1).sum()):
+            several.append(f"{n:,} of {len(frame):,} rows without a score count as incorrect.")
         frame = frame.assign(**filled).infer_objects()
     graded = [_graded(frame[name], binary_reason) for name in scores]
     if lower and not any(graded):
@@ -676,7 +680,7 @@ def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
         raise ValueError(
             f"column {name} has the text {shown(graded.iloc[0])} in row {graded.index[0]}, and a "
             f"score is a number; convert texts of numbers with pandas.to_numeric(df[{name}]), and "
-            f"words with df[{name}].map({{'True': 1, 'False': 0}})"
+            f"words with df[{name}].map(codes), where the dictionary codes has 1 or 0 for each word"
         )
     if len(graded) and binary_reason:
         score = plain_label(graded.iloc[0])

@@ -345,6 +345,8 @@ def _by_rows(
     frame = split_labels(frame, by, table.separator)
     failed = _failures(frame, is_wrong=settings.missing == "wrong")
     if settings.missing == "wrong":
+        if n := int(frame["score"].isna().sum()):
+            notes.append(f"{n:,} of {len(frame):,} scores are missing and count as incorrect")
         frame = _with_missing_filled(frame, settings.lower_is_better)
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     frame = frame.assign(**{name: _labels_of_items(frame, name) for name in by})

@@ -93,11 +93,12 @@ def _measure(arrays: str) -> Callable[[Callable[_P, Result]], Callable[_P, Resul
         def measure(*args: _P.args, **named: _P.kwargs) -> Result:
             for name in ("prediction", "references", "rule"):
                 if name in named.keys() - known:
-                    columns = (str(named.get(role, role)) for role in ("prediction", "references"))
+                    roles = (("prediction",) * 2, ("references",) * 2, ("rule", "popqa"))
+                    code = scored_by(*(str(named.get(*role)) for role in roles))
                     raise TypeError(
                         f"{function.__name__} reads scores and has no argument {name!r}; read the "
-                        f"file as a frame df and score it by {scored_by(*columns)}, or use "
-                        "compare, which has the arguments `prediction`, `references` and `rule`"
+                        f"file as a frame df and score it by {code}, or use compare, which has the "
+                        "arguments `prediction`, `references` and `rule`"
                     )
             reject_unknown(named, known, function.__name__)
             if len(args) + ("df" in named) != 1:
@@ -741,7 +742,8 @@ def partial_correlation(
     what = f"of {x} and {y}" + (f" given {say.listing(constant)}" if constant else "")
     shown = [_Estimate("coefficient", "r", f"{name}{{}} {what}", "decimal")]
     return _result("partial_correlation", rows, table, shown, f"{name.capitalize()} {what}",
-                   confidence, unit="rows", null=0.0)  # fmt: skip
+                   confidence, unit="rows", null=0.0,
+                   lack=f"lack a value of {' or '.join([x, y, *constant])}")  # fmt: skip
 
 
 def outcome_rows(

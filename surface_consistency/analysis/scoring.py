@@ -92,8 +92,8 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
         notes.append(f"the reasoning of {n_split:,} answers was removed before scoring")
     if n := int((answers["prediction"].isna() & answers["error"].isna()).sum()):
         notes.append(
-            f"{n:,} of {len(answers):,} answers are missing (an empty cell of CSV, null or NaN); "
-            "they count as incorrect if `missing` is wrong, and are excluded if it is drop"
+            f"{n:,} of {len(answers):,} answers are missing (an empty cell of CSV, null, NaN or no "
+            "field)"
         )
     if n := sum(not one for one in references):
         notes.append(f"{n:,} of {len(references):,} answers have no references and no score")

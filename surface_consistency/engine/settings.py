@@ -365,8 +365,9 @@ def check_rule(name: str) -> str:
 
     if not isinstance(name, str):
         raise ValueError(
-            f"{name!r} is not the name of a matching rule; pass a name, such as 'popqa', or "
-            "'package:name' of a rule that a package registers"
+            f"{name!r} is not the name of a matching rule; pass a name, such as 'popqa', "
+            "'package:name' of a registered rule, or 'module:attribute' within "
+            "surface_consistency.plugins.importable('module:attribute')"
         )
     try:
         resolve_rule(name).keys(["漢字"])

@@ -287,9 +287,10 @@ def _raise_on_missing(
     """Raise an error if a row has no prediction or no accepted answers."""
     for row, (text, accepted) in enumerate(zip(texts, sets, strict=True), start):
         if text is None or not accepted:
+            blank = ", pass '' to count the prediction as incorrect," * (text is None)
             raise ValueError(
-                f"row {row}: {_reason(text)}; exclude the row, pass '' to count the prediction as "
-                "incorrect, or use surface_consistency.matching.match_columns, which keeps the row"
+                f"row {row}: {_reason(text)}; exclude the row{blank} or use "
+                "surface_consistency.matching.match_columns, which keeps the row"
             )
 
 

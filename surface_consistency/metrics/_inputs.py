@@ -152,10 +152,9 @@ def _vector(values: npt.ArrayLike, name: str, what: str = "") -> npt.NDArray[Any
         values = np.asarray(values.tolist(), dtype=object)
     array = np.asarray(values)
     if array.ndim != 1:
-        remedy = f"; pass numpy.ravel({name}) to pool all its values"
-        remedy += f", numpy.asarray({name})[:, 0] for one column{what}" * (array.ndim == 2)
         raise ValueError(
-            f"{name} must be one-dimensional, shape (n_rows,); got shape {array.shape}{remedy}"
+            f"{name} must be one-dimensional, shape (n_rows,); got shape {array.shape}; pass one "
+            f"column, or numpy.ravel of every array to pool all values{what}"
         )
     if array.dtype.kind in "biuf":
         return array
@@ -170,9 +169,9 @@ def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
     array = _vector(
         values,
         name,
-        f", or, if rows are items and columns are forms, surface_consistency.consistency(pandas."
-        f"DataFrame({name}).melt(ignore_index=False, var_name='form', value_name='correct')"
-        ".reset_index(names='item'))",
+        "; for forms in columns use surface_consistency.consistency(pandas.DataFrame(first).melt("
+        "ignore_index=False, var_name='form', value_name='correct').reset_index(names='item'))"
+        * (name == "first"),
     )
     if array.dtype.kind == "b":
         return array.astype(np.int8)
@@ -268,8 +267,10 @@ def _not_a_verdict(value: object, index: int, name: str) -> ValueError:
 
 
 def _of_text(value: object) -> str:
-    """Return the remedy for a number that is a text."""
-    return "; pandas.to_numeric converts texts of numbers" if isinstance(value, str) else ""
+    """Return the remedy for a text in place of a number."""
+    if not isinstance(value, str):
+        return ""
+    return "; convert texts of numbers with pandas.to_numeric, and map words to 0 and 1"
 
 
 def numeric_vector(values: npt.ArrayLike, name: str) -> Floats:

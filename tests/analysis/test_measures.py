@@ -26,7 +26,6 @@ from surface_consistency.analysis.measures import (
 from surface_consistency.analysis.models import compare
 from surface_consistency.cli.main import main
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.matching import match_many
 from surface_consistency.metrics import (
     compare_models,
     consistency as consistency_of_arrays,
@@ -438,7 +437,7 @@ test_accuracy_rejects = refusals(
     (
         ((ONE.drop(columns="correct").assign(answer="x"),), {}),
         ColumnNotFoundError,
-        r"""score .* df\["correct"\] = match_many\(df\['answer'\], df\['references'\]""",
+        r"""score .* df\["correct"\] = .*match_columns\(df\['answer'\], df\['references'\]""",
     ),
     ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert arrays, use"),
     (((["a", "b"],), {}), TypeError, r"got list\. To compare several .*y\.compare\(\*df\)"),
@@ -874,7 +873,8 @@ def test_remedy_for_scores_that_are_texts_can_be_executed(function, texts, start
         function(df)
 
     code = re.search(rf"with ({start}.*?\))(,|$)", str(raised.value))[1]
-    df["correct"] = eval(code, {"pandas": pd, "df": df})
+    codes = dict(zip(texts, (0, 1), strict=True))
+    df["correct"] = eval(code, {"pandas": pd, "df": df, "codes": codes})
     assert row_values(function(df)) == row_values(function(ONE))
 
 
@@ -1063,16 +1063,16 @@ def test_remedy_for_missing_scores_can_be_executed(tmp_path, is_path):
     df = pd.DataFrame({"id": range(40), "output": list("abcd") * 10, "target": list("abcx") * 10})
     df.to_csv(tmp_path / "a.csv", index=False)
 
-    with pytest.raises((DataError, ColumnNotFoundError), match="match_many") as raised:
+    with pytest.raises((DataError, ColumnNotFoundError), match="match_columns") as raised:
         accuracy(tmp_path / "a.csv" if is_path else df)
-    code = re.search(r'df\["correct"\] = match_many\(.+?\]\)', str(raised.value))[0]
-    exec(code, {"df": df, "match_many": match_many})
+    code = re.search(r'df\["correct"\] = .*\.is_match', str(raised.value))[0]
+    exec(code, {"df": df, "surface_consistency": surface_consistency})
     assert accuracy(df).to_frame()["accuracy"].tolist() == [0.75]
 
 
 def test_unknown_argument_raises_an_error_with_a_remedy():
-    with pytest.raises(TypeError, match=r"match_many\(df\['reply'\].*or use compare"):
-        accuracy(ONE, prediction="reply")
+    with pytest.raises(TypeError, match=r"\(df\['reply'\].*'exact'\).*or use compare"):
+        accuracy(ONE, prediction="reply", rule="exact")
     with pytest.raises(ValueError, match=r"has no option 'modle' \(did you mean 'model'\?\)"):
         consistency(ONE, modle="model")
 

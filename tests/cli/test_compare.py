@@ -301,7 +301,7 @@ def test_error_for_answers_without_scores_names_options_that_score(
     named = " ".join(re.findall(r"--(?:prediction|references|rule) \w+", capsys.readouterr().err))
     assert "--references COLUMN" in named
     assert main([command, str(file), *named.replace("COLUMN", "capital").split()]) == 0
-    with pytest.raises(DataError, match=r"`prediction=answer`, .*by compare|match_many.* `rule`"):
+    with pytest.raises(DataError, match=r"`prediction=answer`, .*by compare|columns\(.* `rule`"):
         consistency(file)
 
 

@@ -662,9 +662,9 @@ class ComparisonReport:
             if of_one
             else [TEXTS.check("same_items" if self.compared.is_same_questions else "unverified")]
         )
-        checks.append(
-            TEXTS.check(("excluded" if n_items < n_any else "complete") + of_one, **excluded)
-        )
+        is_filled = self.compared.settings.missing == "wrong"
+        name = ("excluded" if n_items < n_any else "complete") + of_one
+        checks.append(TEXTS.check("filled" if is_filled else name, **excluded))
         if notes := self.cluster_notes():
             name = "few_clusters" if self.n_clusters < FEW_CLUSTERS else "unequal_clusters"
             checks.append(TEXTS.check(name, sentence=say.paragraph(notes)))

@@ -208,7 +208,7 @@ test_paired_table_rejects_invalid_labels = refusals(
     ([1.0, 0.5, 1.0], ONES, "drop", r"first\[1\] is 0\.5"),
     ([1.0, np.inf, 1.0], ONES, "drop", r"first\[1\] is inf"),
     ([True, "yes", False], ONES, "drop", r"first\[1\] is 'yes'"),
-    (["1", "0", "1"], ONES, "drop", r"first\[0\] is '1'.*; pandas.to_numeric converts texts"),
+    (["1", "0", "1"], ONES, "drop", r"first\[0\] is '1'.*; convert texts of numbers with pandas"),
     ([True, False, pd.Timestamp("2024-01-01")], ONES, "drop", r"first\[2\] is Timestamp"),
     (pd.Series([0, -1, 1], index=[5, 6, 7]), ONES, "drop", r"first\[1\] is -1"),
     ([1 + 0j, 0, 1], ONES, "drop", r"first\[0\] is \(1\+0j\)"),
