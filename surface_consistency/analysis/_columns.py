@@ -15,7 +15,7 @@ from surface_consistency.analysis.scoring import ScoredAnswers, scored_by_rule
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
-from surface_consistency.metrics._inputs import check_choice
+from surface_consistency.metrics._inputs import check_choice, check_same_index
 from surface_consistency.reading import find_column, first_names, shown, within
 from surface_consistency.results.columns import SOURCE, UNSURE, USUAL, ResultColumns, reject_nested
 from surface_consistency.results.epochs import reduced_rows
@@ -34,7 +34,6 @@ from surface_consistency.text import did_you_mean
 _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".arrow")
 _SCORES: Final = ("score", "correct")
 """Default columns of scores, which may have another name in files."""
-_COLUMN_TYPES: Final = {list, tuple, range, np.ndarray, pd.Series}
 _NOTES: Final = "notes of read_results"
 _MOST_GROUPS: Final = 5_000
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
@@ -75,18 +74,21 @@ def to_frame(
         frame = _read(data, tables, column_names(by), score, named)
     elif hasattr(data, "to_pandas"):
         frame = data.to_pandas()
-    elif (isinstance(data, list) and data and all(isinstance(row, dict) for row in data)) or (
-        isinstance(data, dict) and {*map(type, data.values())} <= _COLUMN_TYPES
-    ):
+    elif isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
+        frame = pd.DataFrame(data)
+    elif isinstance(data, dict) and all(map(_is_column, data.values())):
+        check_same_index(**{str(name): column for name, column in data.items()})
         frame = pd.DataFrame(data)
     else:
         remedy = (
             "To convert arrays, use a DataFrame with a column per array, such as "
             'pd.DataFrame({"item": items, "form": forms, "correct": scores})'
         )
-        sources = (str, os.PathLike, pd.DataFrame)
-        if isinstance(data, list | tuple) and any(isinstance(one, sources) for one in data):
-            remedy = "To compare several sources, use surface_consistency.compare(*df)"
+        listed = data if isinstance(data, list | tuple) else getattr(data, "values", tuple)()
+        if any(isinstance(one, os.PathLike | pd.DataFrame) for one in listed) or (
+            any(isinstance(one, str) and os.path.exists(one) for one in listed)
+        ):
+            remedy = "To compare several sources, use surface_consistency.compare(df)"
         raise TypeError(
             "df must be a DataFrame, a list of dictionaries, a dictionary of columns or a file, "
             f"with one row per answer or pair; got {type(data).__name__}. {remedy}"
@@ -94,8 +96,15 @@ def to_frame(
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")
     frame = frame.reset_index(drop=True)
+    if not is_file:
+        frame.attrs.pop(SOURCE, None)
     is_read = is_file or not score or not frame.columns.is_unique
     return of_study(frame if is_read else _without_failures(frame, score, column_names(by)))
+
+
+def _is_column(values: object) -> bool:
+    """Return whether a value of a dictionary can be a column of a table."""
+    return hasattr(values, "__len__") and not isinstance(values, str | Mapping | pd.DataFrame)
 
 
 def _without_failures(frame: pd.DataFrame, score: str, by: Sequence[str]) -> pd.DataFrame:
@@ -104,6 +113,8 @@ def _without_failures(frame: pd.DataFrame, score: str, by: Sequence[str]) -> pd.
     columns = list(map(str, frame))
     found = {find_column(name, columns) for name in usual if name not in UNSURE}
     scores = {score, *USUAL["score"]} & {*frame}
+    if score not in frame and score in _SCORES and len(scores) == 1:
+        (score,) = scores
     if score not in frame:
         return frame
     names = [name for name in frame if name in found - {score, *by} and _is_plain(frame[name])]
@@ -282,7 +293,7 @@ def _read(
     columns = ResultColumns() if score in ("", *_SCORES) else ResultColumns(score=score)
     for role in ("item", "form", "repeat", "model"):
         name = named.get(role)
-        if name and not find_column(name, (role, "question", *USUAL[role])):
+        if name and not find_column(name, (role, *["question"] * (role == "item"), *USUAL[role])):
             given = {role: (name,) if role == "item" else name}
             columns = columns.model_copy(update=given)
     names = [*by, *({*filter(None, named.values())} - {"task", "metric"})]
@@ -397,6 +408,8 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
         remedy += f", or score the answers by {scored_by(texts[0], *references[:1])}"
     elif role in ("item", "form") and {"first_correct", "second_correct"} <= {*columns}:
         remedy = "a column pair (df.assign(pair=range(len(df))) for one per row), or use paired"
+        if "pair" in columns:
+            remedy = "none of item=, form= and score=, which outcomes do not need, or use paired"
     if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
     raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
@@ -565,7 +578,8 @@ def prepare(
     else:
         chosen, note = find(frame, "cluster", cluster), ""
         if chosen in keys:
-            chosen, note = item, f"Clusters: items, since each group is one value of {chosen}."
+            note = f"Clusters: {item or 'rows'}, since each group is one value of {chosen}."
+            chosen = item
     repeats = [] if repeat is None else [find(frame, "repeat", repeat)]
     own = list(filter(None, unit))
     # An empty form is a form without a name, as in files.
@@ -679,8 +693,8 @@ def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
         name = shown(column.name)
         raise ValueError(
             f"column {name} has the text {shown(graded.iloc[0])} in row {graded.index[0]}, and a "
-            f"score is a number; convert texts of numbers with pandas.to_numeric(df[{name}]), and "
-            f"words with df[{name}].map(codes), where the dictionary codes has 1 or 0 for each word"
+            f"score is a number; pass df[{name}].replace(codes).astype(float), where codes is a "
+            "dictionary with 1 or 0 for each word"
         )
     if len(graded) and binary_reason:
         score = plain_label(graded.iloc[0])

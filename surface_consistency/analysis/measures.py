@@ -270,10 +270,11 @@ def consistency(
     unit, note = "items", ""
     groups = with_facet(frame, by)
     if (item, form, score) == ("item", "form", "correct"):
-        outcomes, (frame, unit) = frame, outcome_rows(frame, groups, repeat)
+        named = find_optional(frame, "model", model, "model")
+        outcomes, (frame, unit) = frame, outcome_rows(frame, groups, repeat, named)
         if frame is not outcomes:
-            item, cluster = "pair", cluster or clusters_of(frame)
-        note = pairs_note(outcomes, unit, groups)
+            item, cluster = "pair", clusters_of(frame) if cluster in (None, *groups) else cluster
+        note = pairs_note(outcomes, unit, groups, named)
     forms, of = (("two forms of an item", "all"), ("the two forms of a pair", "both"))[
         unit == "pairs"
     ]
@@ -747,7 +748,10 @@ def partial_correlation(
 
 
 def outcome_rows(
-    frame: pd.DataFrame, by: Sequence[str] = (), repeat: str | None = None
+    frame: pd.DataFrame,
+    by: Sequence[str] = (),
+    repeat: str | None = None,
+    model: str | None = "model",
 ) -> tuple[pd.DataFrame, str]:
     """Return an outcomes frame with one row per item and form, or per pair and condition.
 
@@ -755,6 +759,7 @@ def outcome_rows(
         frame: Any frame.
         by: Columns of groups.
         repeat: Column of repeats.
+        model: Column of models.
 
     Returns:
         The rows, and their unit. It is "items" if each item has one first form that is paired with
@@ -762,16 +767,17 @@ def outcome_rows(
         is "pairs", and the condition is the form. Other frames are returned unchanged, with
         "items".
     """
+    frame = with_item(outcomes := frame)
     names = {*frame}
     if not {*OUTCOMES} <= names or {"form", "correct"} & names or not {"pair", "item"} & names:
-        return frame, "items"
+        return outcomes, "items"
     if "pair" not in names:
-        keys = [name for name in ("model", "item", repeat) if name in names]
+        keys = [name for name in (model, "item", repeat, *by) if name in names]
         if frame[keys].astype(str).duplicated().any():
-            return frame, "items"
+            return outcomes, "items"
         frame = frame.assign(pair=frame["item"])
-    known = dict.fromkeys(("model", "item", "sample", repeat or "sample"))
-    unit = [name for name in known if name in frame]
+    known = dict.fromkeys((model, "item", "sample", repeat or "sample"))
+    unit = [name for name in known if name and name in frame]
     if not _is_star(frame, unit, by):
         sides = zip(OUTCOMES, _conditions(frame, *OUTCOMES), strict=True)
         parts = [frame.assign(form=name, correct=frame[column]) for column, name in sides]
@@ -801,9 +807,17 @@ def _is_star(pairs: pd.DataFrame, unit: list[str], by: Sequence[str]) -> bool:
     return bool(pairs.duplicated(unit).any() and is_one.all(axis=None) and not is_repeated)
 
 
-def pairs_note(frame: pd.DataFrame, unit: str, by: Sequence[str]) -> str:
+def with_item(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add a column `item` with the items, if their column has another standard name."""
+    name = find_optional(frame, "item", "item", "item")
+    return frame if name in (None, "item") else frame.assign(item=frame[name])
+
+
+def pairs_note(
+    frame: pd.DataFrame, unit: str, by: Sequence[str], model: str | None = "model"
+) -> str:
     """Return the note on outcomes counted by pairs if an item has several in a group."""
-    known = {"model", "item", "sample", *by} & {*frame}
+    known = {model, "item", "sample", *by} & {*frame}
     names = [name for name in known if not has_list_cells(frame[name])]
     is_repeated = unit == "pairs" and "item" in names and frame.duplicated(names).any()
     return PAIRS if is_repeated else ""

@@ -1,5 +1,6 @@
 """Compare models on the same items, from frames, files or folders, and return a `Result`."""
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from surface_consistency.engine.compare.results_report import ComparisonReport
 
 _RECORDS: Final = (ResultColumns, ComparisonSettings, TableSettings)
-_OWN: Final = {"item": "fact", "pair": "item"}
+_OWN: Final = {"item": "item of the pair", "pair": "item"}
 """Columns of outcomes in the rows that are compared, whose items are the pairs."""
 
 
@@ -233,7 +234,7 @@ def _source(sources: Sequence[Any], by: Sequence[str], repeat: str | None, notes
 
         rows, unit = outcome_rows(frame := to_frame(source), by, repeat)
         notes.extend(filter(None, [pairs_note(frame, unit, by)]))
-        return rows.assign(fact=rows.get("item", rows["pair"]), item=rows["pair"])
+        return rows.assign(**{_OWN["item"]: rows.get("item", rows["pair"]), "item": rows["pair"]})
 
     given = sources[0] if len(sources) == 1 else list(sources)
     if isinstance(given, Mapping):
@@ -257,14 +258,19 @@ def _of_outcomes(
     outcomes = [one for one in given if _is_outcomes(one)]
     if not outcomes:
         return by, cluster, ""
-    from surface_consistency.analysis._columns import of_study
-    from surface_consistency.analysis.measures import clusters_of, with_facet
+    from surface_consistency.analysis._columns import find, of_study
+    from surface_consistency.analysis.measures import clusters_of, with_facet, with_item
 
     for one in outcomes:
         by = tuple(with_facet(one, by))
+    in_rows = tuple(_OWN.get(name, name) for name in by)
     if len(outcomes) < len(given):
-        return by, cluster, ""
+        return in_rows, cluster, ""
+    outcomes = [with_item(of_study(one)) for one in outcomes]
+    named = [name for name in cluster if name not in by]
+    for one, name in itertools.product(outcomes, named):
+        find(one, "cluster", name)
     # The finest of "cluster", "item" and "pair".
-    own = cluster or (max(clusters_of(of_study(one)) for one in outcomes),)
-    reason = ", as named" if cluster else ", as defined by the study" * (own == ("cluster",))
-    return by, tuple(_OWN.get(name, name) for name in own), " and ".join(own) + reason
+    own = named or [max(map(clusters_of, outcomes))]
+    reason = ", as named" if named else ", as defined by the study" * (own == ["cluster"])
+    return in_rows, tuple(_OWN.get(name, name) for name in own), " and ".join(own) + reason

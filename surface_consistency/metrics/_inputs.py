@@ -169,9 +169,8 @@ def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
     array = _vector(
         values,
         name,
-        "; for forms in columns use surface_consistency.consistency(pandas.DataFrame(first).melt("
-        "ignore_index=False, var_name='form', value_name='correct').reset_index(names='item'))"
-        * (name == "first"),
+        "; for several forms of an item use surface_consistency.consistency(df), where df has one "
+        "row per item and form",
     )
     if array.dtype.kind == "b":
         return array.astype(np.int8)

@@ -440,7 +440,7 @@ test_accuracy_rejects = refusals(
         r"""score .* df\["correct"\] = .*match_columns\(df\['answer'\], df\['references'\]""",
     ),
     ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. To convert arrays, use"),
-    (((["a", "b"],), {}), TypeError, r"got list\. To compare several .*y\.compare\(\*df\)"),
+    ((([ONE, ONE],), {}), TypeError, r"got list\. To compare several .*y\.compare\(df\)"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
     (
         ((ONE.drop(columns="correct").assign(hit=1, acc=0),), {}),
@@ -866,15 +866,14 @@ def test_remedy_for_arrays_can_be_executed(function):
 
 
 @pytest.mark.parametrize("function", [accuracy, consistency])
-@pytest.mark.parametrize(("texts", "start"), [("01", "pandas"), (("False", "True"), "df.*map")])
-def test_remedy_for_scores_that_are_texts_can_be_executed(function, texts, start):
+@pytest.mark.parametrize("texts", ["01", ("no", "yes"), ("no", 1)])
+def test_remedy_for_scores_that_are_texts_can_be_executed(function, texts):
     df = ONE.assign(correct=[texts[score] for score in ONE["correct"]])
-    with pytest.raises(ValueError, match=r"'correct' has the text .* in row 0") as raised:
+    with pytest.raises(ValueError, match=r"'correct' has the text .* in row ") as raised:
         function(df)
 
-    code = re.search(rf"with ({start}.*?\))(,|$)", str(raised.value))[1]
-    codes = dict(zip(texts, (0, 1), strict=True))
-    df["correct"] = eval(code, {"pandas": pd, "df": df, "codes": codes})
+    code = re.search(r"df\[.*\(float\)", str(raised.value))[0]
+    df["correct"] = eval(code, {"df": df, "codes": dict(zip(texts, (0, 1), strict=True))})
     assert row_values(function(df)) == row_values(function(ONE))
 
 
@@ -1093,3 +1092,40 @@ def test_notes_and_errors_describe_the_source(tmp_path, kind):
     assert "40 of 80 answers are empty texts with a score" in f"{result.note} {result.sentences}"
     with pytest.raises(ColumnNotFoundError, match=r"id, response, (correct|target), wording"):
         function(source, form="wording", by="nope", **rule)
+
+
+def test_failed_answers_of_a_frame_have_no_score_under_any_standard_name():
+    is_failed = np.arange(40) % 4 == 2
+    rows = {"item": range(40), "prediction": np.where(is_failed, None, "x"),
+            "error": np.where(is_failed, "timeout", None)}  # fmt: skip
+    tables = [pd.DataFrame(rows | {name: [1, 1, 0, 0] * 10}) for name in ("score", "correct")]
+
+    assert [accuracy(df).to_frame()["n"].tolist() for df in tables] == [[30]] * 2
+
+
+def test_columns_with_different_indices_are_rejected():
+    labels = pd.Series([1, 0] * 20)
+    with pytest.raises(ValueError, match="different indices, but rows are matched"):
+        paired({"first_correct": labels[:20], "second_correct": labels[10:30]}, pair=None)
+
+
+def test_own_columns_and_clusters_of_outcomes_are_used():
+    rng = np.random.default_rng(0)
+    numbers = np.arange(120)
+    df = pd.DataFrame({"pair": numbers, "item": numbers // 3, "fact": numbers // 20,
+                       "topic": numbers // 30}).assign(model="a")  # fmt: skip
+    df = pd.concat([df, df.assign(model="b")], ignore_index=True)
+    df[["first_correct", "second_correct"]] = rng.integers(0, 2, (240, 2))
+
+    assert compare(df, by="fact").to_frame()["fact"].nunique() == 7
+    assert len(compare(df, by="item").to_frame()) == 41
+    sources = (df, df.drop(columns="item"))
+    for function, source in itertools.product((compare, consistency), sources):
+        by_fact = function(source, cluster="fact").to_frame(all=True)
+        assert by_fact["n_clusters"].max() == 6
+    grouped = consistency(df, cluster="topic", by="topic")
+    assert grouped.to_frame()["n_clusters"].max() == 10
+    with pytest.raises(ColumnNotFoundError, match="'item' not found"):
+        compare(df.drop(columns=["item", "fact"]), cluster="item")
+    one = df[df["pair"] % 3 == 0].drop(columns="pair").rename(columns={"model": "llm"})
+    assert len(consistency(one, model="llm").to_frame()) == 2

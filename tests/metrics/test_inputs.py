@@ -1,12 +1,10 @@
 import math
-import re
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-import surface_consistency
 from surface_consistency.metrics import (
     _inputs,
     alignment,
@@ -43,14 +41,10 @@ test_columns_with_different_indices_are_rejected = refusals(
 )
 
 
-def test_remedies_for_two_dimensional_labels_can_be_executed():
+def test_two_dimensional_labels_are_rejected_with_a_remedy():
     first = [[1, 0, 1], [0, 1, 1]]
-    with pytest.raises(ValueError, match=r"shape \(n_rows,\); got shape \(2, 3\); pass") as raised:
+    with pytest.raises(ValueError, match=r"first must be .*got shape \(2, 3\); pass one column"):
         flip_rate(first, first)
-
-    names = {"pandas": pd, "surface_consistency": surface_consistency, "first": first}
-    of_forms = eval(re.search(r"surface_consistency.*", str(raised.value))[0], names)
-    assert of_forms.to_frame()[["n", "accuracy"]].values.tolist() == [[2, 2 / 3]]
 
 
 def tensors(dtype=None, **options):
