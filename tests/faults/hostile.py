@@ -1,9 +1,9 @@
-"""Sends hostile files through the commands, and holds what comes out against an oracle.
+"""Run the commands on hostile files, and compare their results with an independent computation.
 
-Every family makes inputs from a seed, each with what must become of it: a right result, which the
-oracle computes by itself, or a refusal in lines that begin with "error:". A traceback, a warning of
-a library, another exit code, raw control characters on the terminal, or a result that is not the
-oracle's is a failure. Pages are not set here: the browser tests do that.
+Every family generates inputs from a seed, each with its expected end: a correct result, which the
+family computes independently, or an error in lines that begin with "error:". A failure is a
+traceback, a warning of a library, another exit code, raw control characters on the terminal, or a
+different result. Pages are not rendered here; the browser tests render them.
 
     python -m tests.faults.hostile [--inputs N] [--seconds S] [NAME ...]
 """
@@ -31,13 +31,13 @@ from tests.faults.folders import Files, Folders
 from tests.faults.inputs import (
     ANY,
     CODES,
-    REFUSED,
+    REJECTED,
     TEXTS,
     Family,
     command,
     damaged,
-    disorder,
-    judged,
+    verify,
+    violation,
 )
 from tests.faults.layouts import Layouts, Real
 from tests.faults.makers import Articles, Parts, RedirectRows, Topics
@@ -49,18 +49,18 @@ QUICK = ("--json", "--wide")
 
 
 class Verdicts(Family):
-    """Verdicts with hostile facts, groups and cells: counts are those of a plain loop."""
+    """Correctness labels with hostile facts, groups and cells; a plain loop counts the pairs."""
 
     good = ("0", "1", "", "true", "False", "1.0", " 1 ")
     bad = ("yes", "1,0", "[[[[", "NA", "right")
 
     def attempt(self, rng):
-        spoiled = rng.random() < 0.2
+        is_bad = rng.random() < 0.2
         rows = []
         for place in range(rng.randint(1, 9)):
             cells = [rng.choice(self.good), rng.choice(self.good)]
             rows.append([f"{rng.choice(TEXTS)}{place}", *cells, rng.choice(TEXTS)])
-        if spoiled:
+        if is_bad:
             rng.choice(rows)[rng.randint(1, 2)] = rng.choice(self.bad)
         path = self.home / f"v.{rng.choice(('csv', 'jsonl', 'tsv'))}"
         names = ("item", "a", "b", rng.choice(("g", "=g", "größe")))
@@ -76,8 +76,8 @@ class Verdicts(Family):
         words = ["paired", path, "--first", "a", "--second", "b", *QUICK]
         code, out, err = command([*words, "--by", names[3]] if by else words)
         if err.startswith("error: ") and "\x00" in "".join(map(str, rows)):
-            return disorder(code, out, err)
-        return judged(code, out, err, REFUSED if spoiled else self.count(rows), lambda: total(out))
+            return violation(code, out, err)
+        return verify(code, out, err, REJECTED if is_bad else self.count(rows), lambda: total(out))
 
     def count(self, rows):
         """Count pairs in a plain loop."""
@@ -98,7 +98,7 @@ def total(out):
 
 
 class Bytes(Family):
-    """Files of verdicts whose bytes are damaged: read or refused, in good order."""
+    """Files of correctness labels with damaged bytes; they may be accepted or rejected."""
 
     def attempt(self, rng):
         rows = [{"item": str(i), "a": i % 2, "b": 1, "g": rng.choice(TEXTS)} for i in range(5)]
@@ -112,11 +112,11 @@ class Bytes(Family):
         path = self.home / f"d.{suffix}"
         path.write_bytes(damaged(made.encode(), rng))
         words = ["paired", path, "--first", "a", "--second", "b", *QUICK]
-        return judged(*command(words), ANY, None)
+        return verify(*command(words), ANY, None)
 
 
 class _Scored(Family):
-    """Families that score answers to the bundled sample; the page is left out."""
+    """Families that score answers to the bundled sample, without the page."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -131,11 +131,11 @@ class _Scored(Family):
             rows.write_text("".join(json.dumps(row) + "\n" for row in rows_of_sample()))
 
     def scored(self, answers):
-        """Say what the verdicts must be: right where the answer is the accepted one."""
+        """Return the expected labels: True if the answer is the accepted one."""
         return {name: answers[name] == self.gold[name] for name in answers}
 
     def found(self):
-        """Read the verdicts of the run."""
+        """Read the correctness labels of the run."""
         import pandas as pd
 
         frame = pd.read_parquet(self.out / "verdicts.parquet")
@@ -144,14 +144,14 @@ class _Scored(Family):
 
 
 def rows_of_sample():
-    """Rows of the bundled sample as a file holds them."""
+    """Return rows in the format of a file of the bundled sample."""
     from tests.made_rows import rows_of
 
     return rows_of()
 
 
 class Logs(_Scored):
-    """Run logs that were cut, edited, doubled or joined: what is left is judged, or refused."""
+    """Truncated or edited run logs, or with doubled lines; the other answers are scored."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -185,7 +185,7 @@ class Logs(_Scored):
             lines.insert(rng.randrange(len(lines)), lines[place])
         elif kind == 1:
             lines.insert(rng.randrange(len(lines) + 1), other)
-            wanted = REFUSED
+            wanted = REJECTED
         elif kind == 2:
             del lines[place]
             wanted = without
@@ -201,17 +201,17 @@ class Logs(_Scored):
             tail, wanted = "", without
         elif kind == 7:
             lines[place] = lines[place][: rng.randrange(1, len(lines[place]))]
-            wanted = REFUSED
+            wanted = REJECTED
         elif kind == 8:
             lines[place] = json.dumps(line | {"text": text})
             wanted |= {name: text == self.gold[name]}
         elif kind == 9:
             lines[place] = json.dumps(line | {rng.choice(TEXTS): 1})
-            wanted = REFUSED
+            wanted = REJECTED
         elif kind == 10:
             field = rng.choice(("text", "finish_reason", "prompt_id"))
             lines[place] = json.dumps(line | {field: rng.choice((1, [], {}, True, 1e99))})
-            wanted = REFUSED
+            wanted = REJECTED
         else:
             lines[place] = damaged(lines[place].encode(), rng).decode("utf-8", "replace")
             wanted = ANY
@@ -222,7 +222,7 @@ class Logs(_Scored):
         ended = command(
             ["score", self.out, "--rule", "exact", "--setting", "agreement=false", "--json"]
         )
-        return judged(*ended, wanted, self.found)
+        return verify(*ended, wanted, self.found)
 
 
 class Predictions(_Scored):
@@ -272,11 +272,11 @@ class Predictions(_Scored):
         )
         if ended[0] == 2 and "\\x00" in repr(made):
             wanted = ANY
-        return judged(*ended, wanted, self.found)
+        return verify(*ended, wanted, self.found)
 
 
 class Rows(_Scored):
-    """Rows of a data set with hostile cells: all are counted, or the file is rejected."""
+    """Rows of a data set with hostile cells; all rows are counted, or the file is rejected."""
 
     def attempt(self, rng):
         rows = rows_of_sample()
@@ -305,11 +305,11 @@ class Rows(_Scored):
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["score", "--predictions", answers, "--source", path, "--template", "both"]
         ended = command([*words, "--out", self.out, "--setting", "agreement=false", "--json"])
-        return judged(*ended, wanted, lambda: len(self.found()))
+        return verify(*ended, wanted, lambda: len(self.found()))
 
 
 class Replies(_Scored):
-    """Replies of a server that are broken, hostile or of another shape."""
+    """Server responses that are damaged, hostile or of another structure."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -342,13 +342,13 @@ class Replies(_Scored):
         body = json.dumps(whole).encode()
         if kind == 4:
             label = rng.choice(("gzip", "x-gzip", "deflate", "br", "zstd", "identity, gzip"))
-            headers, wanted = {"content-encoding": label}, REFUSED
+            headers, wanted = {"content-encoding": label}, REJECTED
             body = rng.choice((body, gzip.compress(body), gzip.compress(b" " * 50_000_000)))
         elif kind == 5:
             length = rng.choice(("-1", "0", "1", len(body) - 1, len(body) + 1, 10**18, "1, 2", "x"))
             headers = {"content-length": str(length)}
             headers |= rng.choice(({}, {"transfer-encoding": rng.choice(("chunked", "gzip"))}))
-            wanted = REFUSED
+            wanted = REJECTED
         elif kind == 0:
             wanted = {text.encode("utf-8", "replace").decode()}
         elif kind == 1:
@@ -390,7 +390,7 @@ class Replies(_Scored):
         options |= {"max_retries": 0, "first_wait": 0, "timeout": 2}
         for name, value in options.items():
             words += ["--runner-option", f"{name}={value}"]
-        return judged(*command(words), wanted, self.texts)
+        return verify(*command(words), wanted, self.texts)
 
     def texts(self):
         """Read the answers of the run log."""
@@ -428,7 +428,7 @@ FAMILIES = {
     "exports": (Pages, 8),
     "entities": (Entities, 6),
 }
-"""Families by name, and their share of all inputs."""
+"""Families by name, with their weights in the number of inputs."""
 
 OF_MAKERS = ("counts of names", "counts of pairs", "counts of n-grams")
 OF_MAKERS += ("SQL dumps", "pageviews", "exports", "entities", "rows that are built")
@@ -438,11 +438,11 @@ if find_spec("surface_consistency_build") is None:
 
 
 def send(name, n, seed, home, *, until=float("inf")):
-    """Send inputs of a family, at least one.
+    """Test inputs of a family, at least one.
 
     Returns:
-        How many, how many of them were accepted and refused (by the last command of each; the
-        readers of dumps have no commands), and of failures number and why.
+        The numbers of inputs, of accepted and of rejected inputs (by the last command of each; the
+        readers of dumps have no commands), and the failures as pairs of input number and reason.
     """
     import warnings
 
@@ -464,22 +464,22 @@ def send(name, n, seed, home, *, until=float("inf")):
 
 
 def main(argv=None):
-    """Send inputs of all families; print a Markdown table of tries and failures, and examples."""
+    """Test inputs of all families; print a Markdown table of inputs and failures, and examples."""
     reader = argparse.ArgumentParser(description=main.__doc__)
     reader.add_argument("--inputs", type=int, default=100_000)
-    reader.add_argument("--seconds", type=float, default=float("inf"), help="in all")
+    reader.add_argument("--seconds", type=float, default=float("inf"), help="maximum time in total")
     reader.add_argument("--seed", type=int, default=0)
     reader.add_argument("--examples", type=int, default=4)
     reader.add_argument("names", nargs="*")
     given = reader.parse_args(argv)
     names = given.names or list(FAMILIES)
-    shares = sum(FAMILIES[name][1] for name in names)
-    print("| family | inputs | accepted | refused | failures |\n|---|---|---|---|---|")
+    weights = sum(FAMILIES[name][1] for name in names)
+    print("| family | inputs | accepted | rejected | failures |\n|---|---|---|---|---|")
     report, failed = [], 0
     with tempfile.TemporaryDirectory() as home:
         for name in names:
-            n = round(given.inputs * FAMILIES[name][1] / shares)
-            until = time.monotonic() + given.seconds * FAMILIES[name][1] / shares
+            n = round(given.inputs * FAMILIES[name][1] / weights)
+            until = time.monotonic() + given.seconds * FAMILIES[name][1] / weights
             *counts, failures = send(name, n, given.seed, home, until=until)
             cells = " | ".join(map(str, [name, *counts, len(failures)]))
             print(f"| {cells} |", flush=True)

@@ -17,7 +17,7 @@ from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.plugins import ANALYSES, STUDIES
 from surface_consistency.results.layouts import Layout
 from tests.faults.bombs import SHORT
-from tests.faults.crashes import COMMANDS, NOT_STRUCK
+from tests.faults.crashes import COMMANDS, NOT_KILLED
 from tests.faults.hostile import FAMILIES
 from tests.faults.inputs import TEXTS
 from tests.faults.layouts import Layouts
@@ -63,16 +63,16 @@ def test_every_command_is_tested_with_kills_or_listed_with_a_reason():
         group = App(name=name, help_flags=[])
         entry_points(group="surface_consistency.commands")[name].load()(group)
         known |= {f"{name} {command}" for command in group if not command.startswith("-")}
-    struck = {
+    tested = {
         name
         for command in COMMANDS.values()
         for name in (command.words[0], " ".join(command.words[:2]))
     }
 
     assert {"build articles", "count pairs", "export", "run slaq"} <= known
-    assert sorted(known - struck - set(NOT_STRUCK)) == []
-    assert sorted(set(NOT_STRUCK) - known) == []
-    assert not struck & set(NOT_STRUCK)
+    assert sorted(known - tested - set(NOT_KILLED)) == []
+    assert sorted(set(NOT_KILLED) - known) == []
+    assert not tested & set(NOT_KILLED)
 
 
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
