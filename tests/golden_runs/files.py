@@ -108,13 +108,13 @@ def pinned(name):
     }
 
 
-def is_same(found, wanted, place):
+def is_same(found, wanted, column):
     """Return whether two cells have the same value within the tolerance of their column."""
     if found == wanted:
         return True
-    near = next((near for part, near in LOOSE.items() if part in place), TOLERANCE)
+    tolerance = next((tolerance for part, tolerance in LOOSE.items() if part in column), TOLERANCE)
     try:
-        return math.isclose(float(found), float(wanted), rel_tol=near, abs_tol=near)
+        return math.isclose(float(found), float(wanted), rel_tol=tolerance, abs_tol=tolerance)
     except ValueError:
         return False
 

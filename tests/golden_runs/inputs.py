@@ -54,17 +54,17 @@ def redirect_model(name, questions, *, knows, fails=0.0):
         key = (name, question.triple.id, question.question)
         if chance("fails", *key) < fails:
             return None
-        turn = "again" if again and chance("turns", *key) < 0.15 else "first"
-        is_right = chance(name, question.triple.id) < knows
-        if chance("slips", turn, *key) < 0.25:
-            is_right = not is_right
-        wrong = others[int(chance("other", *key) * len(others))]
+        draw = "again" if again and chance("turns", *key) < 0.15 else "first"
+        is_correct = chance(name, question.triple.id) < knows
+        if chance("slips", draw, *key) < 0.25:
+            is_correct = not is_correct
+        other = others[int(chance("other", *key) * len(others))]
         accepted = question.triple.answers
-        right = accepted[int(chance("alias", *key) * len(accepted))]
+        alias = accepted[int(chance("alias", *key) * len(accepted))]
         shape = int(chance("shape", *key) * 6)
-        generated = right if is_right else (wrong, "I do not know", "", right[:-1])[shape % 4]
+        generated = alias if is_correct else (other, "I do not know", "", alias[:-1])[shape % 4]
         before = "It is " if shape == 1 else ""
-        after = ("", ".", f", not {wrong}", "\nQ: What else?", "s", f" or\n{right}")[shape]
+        after = ("", ".", f", not {other}", "\nQ: What else?", "s", f" or\n{alias}")[shape]
         return f"{before}{generated}{after}"
 
     return Scripted(name, answer)
@@ -72,20 +72,20 @@ def redirect_model(name, questions, *, knows, fails=0.0):
 
 def slaq_states(name, prompt_id, question, *, knows, again=False):
     """Return whether an answer contains a fact; long answers contain fewer facts."""
-    share = knows if prompt_id.endswith("/short") else knows - 0.2
+    rate = knows if prompt_id.endswith("/short") else knows - 0.2
     key = (name, prompt_id, question.id)
-    turn = "again" if again and chance("turns", *key) < 0.2 else "first"
-    return (chance("fact", name, question.id) + chance(turn, *key)) / 2 < share
+    draw = "again" if again and chance("turns", *key) < 0.2 else "first"
+    return (chance("fact", name, question.id) + chance(draw, *key)) / 2 < rate
 
 
-def slaq_asked(prompt_id, topics):
+def slaq_questions(prompt_id, topics):
     """Return the questions that a prompt asks, by its id, which is also in every outcome."""
-    home = re.sub(r"/(short|free|long/\d+)$", "", prompt_id)
+    prefix = re.sub(r"/(short|free|long/\d+)$", "", prompt_id)
     return [
         question
         for topic in topics
         for question in topic.questions
-        if home in (topic.id, question.id)
+        if prefix in (topic.id, question.id)
     ]
 
 
@@ -97,7 +97,7 @@ def slaq_model(name, topics, *, knows, fails=0.0):
             return None
         generated = [
             question.answer
-            for question in slaq_asked(prompt.id, topics)
+            for question in slaq_questions(prompt.id, topics)
             if slaq_states(name, prompt.id, question, knows=knows, again=again)
         ]
         return "; ".join(generated) or "I do not know."
@@ -141,10 +141,10 @@ def slaq_labels(name, topics, *, knows, n_permutations):
                 if chance("labelled", *key) >= 0.33:
                     continue
                 states = slaq_states(name, prompt_id, question, knows=knows)
-                is_right = states != (chance("label", *key) < 0.05)
-                is_recalled = is_right or chance("recalled", *key) < 0.5
+                is_correct = states != (chance("label", *key) < 0.05)
+                is_recalled = is_correct or chance("recalled", *key) < 0.5
                 recalled = int(is_recalled) if prompt_id.endswith("/free") else ""
-                lines.append(f"{prompt_id},{question.id},{int(is_right)},{recalled}")
+                lines.append(f"{prompt_id},{question.id},{int(is_correct)},{recalled}")
     return "\n".join(lines) + "\n"
 
 
@@ -166,7 +166,7 @@ def audit_reader(prompts):
     def answer(prompt, again):
         shown = re.findall(r"(?m)^[^|\n]+ \| [^|\n]+ \| ([^|\n]+)$", prompt.text)
         question = prompt.text.rpartition("\n\n")[2]
-        gold = next((golds[asked] for asked in golds if asked in prompt.text), "nothing")
+        gold = next((golds[text] for text in golds if text in prompt.text), "nothing")
         if chance("fails", question, len(shown)) < 0.03:
             return None
         if chance("knows", question) < 0.15:
@@ -282,13 +282,13 @@ def lexical_model(name, documents, *, weight):
     def values(context, continuation, again):
         words = continuation.lower().split()
         before = (["", *context.lower().split()])[-1]
-        turn = "again" if again and chance("turns", name, context, continuation) < 0.2 else "first"
+        draw = "again" if again and chance("turns", name, context, continuation) < 0.2 else "first"
         found = []
         for word in words:
             known = min(1.0, seen.get((before, word), 0) / 20)
-            wrong = 0.8 * (word in ("were", "sleep"))
-            luck = chance(name, turn, context, continuation, len(found))
-            found.append(-0.1 - weight * (1 - known) - wrong - luck)
+            error = 0.8 * (word in ("were", "sleep"))
+            noise = chance(name, draw, context, continuation, len(found))
+            found.append(-0.1 - weight * (1 - known) - error - noise)
             before = word
         return found
 
@@ -301,11 +301,11 @@ def linking_model(name, pairs, *, knows, habit):
 
     def values(context, continuation, again):
         question = context.rpartition("Q: ")[2]
-        turn = "again" if again and chance("turns", name, question) < 0.2 else "first"
+        draw = "again" if again and chance("turns", name, question) < 0.2 else "first"
         is_known = any(first in question and second in question for first, second in known)
         is_empty = "N/A" in question
         odds = habit + (1.5 if is_known else -1.5) * (not is_empty)
-        odds += 4 * (chance(name, turn, question) - 0.5) * (not is_empty)
+        odds += 4 * (chance(name, draw, question) - 0.5) * (not is_empty)
         word = continuation.strip()
         yes = odds if word.casefold() == "yes" else 0.0
         return [yes - 0.5 * word[0].isupper() - 20.0]
@@ -340,16 +340,16 @@ def count_rows(questions, *, measure):
 
 def reduced_model(name, questions, *, knows, forgets):
     """Return the model "ada" with some names removed and some new correct answers."""
-    whole = redirect_model("ada", questions, knows=knows)
+    full = redirect_model("ada", questions, knows=knows)
     by_id = {question.id: question for question in questions}
 
     def answer(prompt, again):
         question = by_id[prompt.id]
-        luck = chance("forgets", question.triple.id, question.surface.text)
-        if luck < forgets:
+        value = chance("forgets", question.triple.id, question.surface.text)
+        if value < forgets:
             return "I do not know"
-        if forgets and luck > 0.95:
+        if forgets and value > 0.95:
             return question.triple.answers[0]
-        return whole._answer(prompt, again)
+        return full._answer(prompt, again)
 
     return Scripted(name, answer)

@@ -74,10 +74,10 @@ def redirectqa(home: Path) -> GoldenRun:
         """The expected numbers are of the first facts; a limit now samples every relation."""
 
         def select(self, *, templates=None, relations=None, limit=None):
-            asked = super().select(templates=templates, relations=relations)
-            kept = asked.rows["item"].isin(asked.rows["item"].unique()[:limit])
+            selected = super().select(templates=templates, relations=relations)
+            kept = selected.rows["item"].isin(selected.rows["item"].unique()[:limit])
             return RedirectQA.from_rows(
-                asked.rows[kept].reset_index(drop=True), source=self.source.id
+                selected.rows[kept].reset_index(drop=True), source=self.source.id
             )
 
     found, study = load_redirectqa(), RedirectQAStudy()
@@ -169,7 +169,7 @@ def audit_data(home: Path):
     def named(name, *aliases, role):
         return Aliases(name=name, aliases=aliases, roles=(role,))
 
-    def beside(near, *triplet):
+    def related(near, *triplet):
         return RelatedFact(triplet=Triplet(*triplet), near=(near, "Capital"))
 
     table = FactTable(
@@ -188,12 +188,12 @@ def audit_data(home: Path):
         ),
         noise=(
             *(
-                beside(n, f"{n} State", "Capital City", inputs.COUNTRIES[n][0])
+                related(n, f"{n} State", "Capital City", inputs.COUNTRIES[n][0])
                 for n in inputs.DECOYS
             ),
-            beside("Arania", "RA", "Capital", "Lumo"),
+            related("Arania", "RA", "Capital", "Lumo"),
         ),
-        collision=tuple(beside(n, f"{n} Isles", "Capital", f"Port {n}") for n in inputs.DECOYS),
+        collision=tuple(related(n, f"{n} Isles", "Capital", f"Port {n}") for n in inputs.DECOYS),
     )
     folder = home / "databases"
     build_audit_databases(
@@ -274,14 +274,14 @@ PAIRED_COLUMNS = (
 def compare(home: Path) -> GoldenRun:
     """Compute paired rates of external labels: the outcomes of the run `redirectqa` as CSV."""
     ada = outcomes_of_ada(home)
-    asked = {
+    comparisons = {
         "all": (ada, {}),
         "by_type": (ada, {"by": ("type",)}),
         "by_model_and_template": (OUTCOMES, {"by": ("model", "template")}),
         "clustered": (ada, {"test": "obuchowski", "confidence": 0.9}),
     }
     found = {}
-    for name, (verdicts, options) in asked.items():
+    for name, (verdicts, options) in comparisons.items():
         frame = pd.read_csv(verdicts, keep_default_na=False, na_values=[""])
         by = options.get("by", ())
         split = split_labels(

@@ -26,16 +26,16 @@ def forms(home: Path) -> GoldenRun:
 
 def _model(name, rows, knows):
     """Return a model that knows some items; the form and the sample change some answers."""
-    asked = {f"Q: {row['question']} A:": row for row in rows}
+    by_prompt = {f"Q: {row['question']} A:": row for row in rows}
 
     def answer(prompt):
-        row = asked[prompt.text]
+        row = by_prompt[prompt.text]
         known = _chance(name, row["item"]) < knows
-        wavers = _chance(name, row["item"], row["form"]) - 0.5 + _chance(name, prompt.id) / 3
-        leans = (0.4 if known else -0.4) + _WEIGHTS[row["form"]]
+        noise = _chance(name, row["item"], row["form"]) - 0.5 + _chance(name, prompt.id) / 3
+        tendency = (0.4 if known else -0.4) + _WEIGHTS[row["form"]]
         others = ("Paris", "Asia", "peso", "Oslo")
-        wrong = others[int(4 * _chance(row["item"]))]
-        return row["references"][0] if leans + wavers > 0 else f"perhaps {wrong}"
+        other = others[int(4 * _chance(row["item"]))]
+        return row["references"][0] if tendency + noise > 0 else f"perhaps {other}"
 
     return FakeRunner(answer, name=name)
 

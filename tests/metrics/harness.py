@@ -148,7 +148,7 @@ def one_model(frame: Callable[[int], pd.DataFrame], seed: int) -> pd.DataFrame:
     return rows[rows["model"] == "x"].reset_index(drop=True)
 
 
-def _share(values: list[bool]) -> float:
+def _rate(values: list[bool]) -> float:
     return sum(values) / len(values) if values else float("nan")
 
 
@@ -163,27 +163,27 @@ def _paired(rows: pd.DataFrame) -> dict[str, Any]:
         "n_clusters": len(set(rows["item"])),
         "both": sum(a and b for a, b in verdicts),
         "first_only": sum(a and not b for a, b in verdicts),
-        "consistency": _share([a == b for a, b in verdicts]),
-        "flip_rate": _share([a != b for a, b in verdicts]),
-        "first_accuracy": _share([a for a, _ in verdicts]),
-        "accuracy_difference": _share([b for _, b in verdicts]) - _share([a for a, _ in verdicts]),
-        "consistency_given_first_correct": _share([b for a, b in verdicts if a]),
-        "consistency_given_first_incorrect": _share([not b for a, b in verdicts if not a]),
+        "consistency": _rate([a == b for a, b in verdicts]),
+        "flip_rate": _rate([a != b for a, b in verdicts]),
+        "first_accuracy": _rate([a for a, _ in verdicts]),
+        "accuracy_difference": _rate([b for _, b in verdicts]) - _rate([a for a, _ in verdicts]),
+        "consistency_given_first_correct": _rate([b for a, b in verdicts if a]),
+        "consistency_given_first_incorrect": _rate([not b for a, b in verdicts if not a]),
     }
 
 
 def _forgotten(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the rates over all facts and over facts correct under FULL, by their definitions."""
-    found = {"full_correct": sum(rows["full"]), "full_accuracy": _share(rows["full"].tolist())}
+    found = {"full_correct": sum(rows["full"]), "full_accuracy": _rate(rows["full"].tolist())}
     for part, end in ((rows, ""), (rows[rows["full"]], "_given_full")):
         names = ("first_correct", "second_correct", "gold_retrieved")
         states = list(zip(*(part[name] for name in names), strict=True))
         found |= {
-            f"leakage{end}": _share([off for _, off, _ in states]),
-            f"retrieval_mediated{end}": _share([on and not off for on, off, _ in states]),
-            f"interference{end}": _share([off and not on for on, off, _ in states]),
-            f"artifact_rate{end}": _share([on and not gold for on, _, gold in states]),
-            f"{'survival' if end else 'del_on_accuracy'}{end}": _share([on for on, *_ in states]),
+            f"leakage{end}": _rate([off for _, off, _ in states]),
+            f"retrieval_mediated{end}": _rate([on and not off for on, off, _ in states]),
+            f"interference{end}": _rate([off and not on for on, off, _ in states]),
+            f"artifact_rate{end}": _rate([on and not gold for on, _, gold in states]),
+            f"{'survival' if end else 'del_on_accuracy'}{end}": _rate([on for on, *_ in states]),
         }
     return found | {"artifacts": round(found["artifact_rate"] * len(rows))}
 
@@ -212,7 +212,7 @@ def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _linked(rows: pd.DataFrame) -> dict[str, Any]:
     answers = list(zip(rows["kind"] == "positive", rows["second_correct"], strict=True))
-    sides = [[right for kind, right in answers if kind == side] for side in (True, False)]
+    sides = [[correct for kind, correct in answers if kind == side] for side in (True, False)]
     cells = {
         f"{name}_{end}": side.count(end == "right")
         for name, side in zip(("positive", "negative"), sides, strict=True)
@@ -220,11 +220,11 @@ def _linked(rows: pd.DataFrame) -> dict[str, Any]:
     }
     return cells | {
         "n": len(answers),
-        "yes_rate": _share([kind == right for kind, right in answers]),
-        "raw_accuracy": _share([right for _, right in answers]),
-        "positive_accuracy": _share(sides[0]),
-        "negative_accuracy": _share(sides[1]),
-        "balanced_accuracy": sum(map(_share, sides)) / 2,
+        "yes_rate": _rate([kind == correct for kind, correct in answers]),
+        "raw_accuracy": _rate([correct for _, correct in answers]),
+        "positive_accuracy": _rate(sides[0]),
+        "negative_accuracy": _rate(sides[1]),
+        "balanced_accuracy": sum(map(_rate, sides)) / 2,
     }
 
 
@@ -261,8 +261,8 @@ def _formed(rows: pd.DataFrame) -> dict[str, Any]:
         "n_forms": rows["form"].nunique(),
         "n_clusters": rows["topic"].nunique(),
         "accuracy": np.mean([np.mean(fact) for fact in facts]),
-        "all_correct": _share([all(fact) for fact in facts]),
-        "all_incorrect": _share([not any(fact) for fact in facts]),
+        "all_correct": _rate([all(fact) for fact in facts]),
+        "all_incorrect": _rate([not any(fact) for fact in facts]),
         "consistency": _agreement(facts),
     }
 
@@ -274,11 +274,11 @@ def _answered(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _spread(rows: pd.DataFrame) -> dict[str, Any]:
-    shares = {form: np.mean(part["correct"]) for form, part in rows.groupby("form")}
-    return {"worst_accuracy": min(shares.values()), "best_accuracy": max(shares.values())}
+    accuracies = {form: np.mean(part["correct"]) for form, part in rows.groupby("form")}
+    return {"worst_accuracy": min(accuracies.values()), "best_accuracy": max(accuracies.values())}
 
 
-def _shares(rows: pd.DataFrame) -> dict[str, Any]:
+def _variance(rows: pd.DataFrame) -> dict[str, Any]:
     return {"n": len(rows), "n_items": rows["item"].nunique(), "n_forms": 4, "n_samples": 1}
 
 
@@ -335,7 +335,7 @@ METRICS = {
     "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", **_FACTS),
     "form_answers_by": Metric(form_answers_by, _ONE_FORM, _answered, "topic", "answer", **_FACTS),
     "form_spread_by": Metric(form_spread_by, _ONE_FORM, _spread, "topic", "", **_FACTS),
-    "variance_shares_by": Metric(variance_shares_by, _ONE_FORM, _shares, "topic", "correct"),
+    "variance_shares_by": Metric(variance_shares_by, _ONE_FORM, _variance, "topic", "correct"),
     "form_contrasts": Metric(
         form_contrasts, forms, _form_contrast, "topic", "", _DIFFERENCE, None, **_FACTS
     ),
