@@ -133,8 +133,8 @@ def lying_member(path, *, n_bytes):
     eval_log(path, 1, n_bytes)
     with zipfile.ZipFile(path) as opened:
         size = opened.getinfo("samples/0.json").file_size
-    wrong = struct.pack("<I", size // 100)
-    path.write_bytes(path.read_bytes().replace(struct.pack("<I", size), wrong))
+    stated = struct.pack("<I", size // 100)
+    path.write_bytes(path.read_bytes().replace(struct.pack("<I", size), stated))
 
 
 SHEET = "xl/worksheets/sheet1.xml"
@@ -273,15 +273,15 @@ def main():
     parser.add_argument("--commands", nargs="*", default=COMMANDS)
     parser.add_argument("--short", action="store_true", help="use only some files and commands")
     parser.add_argument("--folder", type=Path, help="folder of the files; missing ones are written")
-    given = parser.parse_args()
-    names = given.only or (SHORT if given.short else BOMBS)
-    commands = SHORT if given.short else defaultdict(lambda: given.commands)
+    args = parser.parse_args()
+    names = args.only or (SHORT if args.short else BOMBS)
+    commands = SHORT if args.short else defaultdict(lambda: args.commands)
     exceeded = 0
     print(
         "| file | bytes | command | peak MB | CPU s | exit | message |", "|---" * 7 + "|", sep="\n"
     )
     with tempfile.TemporaryDirectory() as scratch:
-        home, folder = Path(scratch), (given.folder or Path(scratch)).resolve()
+        home, folder = Path(scratch), (args.folder or Path(scratch)).resolve()
         for name in names:
             path = folder / name
             if not path.exists():

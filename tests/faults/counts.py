@@ -120,15 +120,15 @@ class Surfaces(_Counted):
     what = "names"
 
     def attempt(self, rng):
-        path, documents, wanted = self.corpus(rng)
-        if wanted is None:
+        path, documents, expected = self.corpus(rng)
+        if expected is None:
             seen = Counter(name for _, names in documents for name in names)
             within = Counter(name for _, names in documents for name in set(names))
-            wanted = {name: (seen[name], seen[name], within[name]) for name in NAMES}
+            expected = {name: (seen[name], seen[name], within[name]) for name in NAMES}
         names = self.names
         if rng.random() < 0.3:
-            names, wanted = self.hostile_names(rng), ANY
-        return verify(*self.count(rng, path, "--names", names), wanted, self.found)
+            names, expected = self.hostile_names(rng), ANY
+        return verify(*self.count(rng, path, "--names", names), expected, self.found)
 
     def hostile_names(self, rng):
         """Write a file of names whose cells, columns or bytes are hostile."""
@@ -161,19 +161,19 @@ class Pairs(_Counted):
         self.pairs.write_text("subject_id,object_id\nE0,E1\nE2,E1\nE0,E3\n")
 
     def attempt(self, rng):
-        path, documents, wanted = self.corpus(rng)
-        if wanted is None:
+        path, documents, expected = self.corpus(rng)
+        if expected is None:
             entities = [{NAMES.index(name) % 4 for name in names} for _, names in documents]
-            wanted = {
+            expected = {
                 (f"E{a}", f"E{b}"): sum({a, b} <= named for named in entities)
                 for a, b in ((0, 1), (2, 1), (0, 3))
             }
         pairs = self.pairs
         if rng.random() < 0.2:
-            pairs, wanted = self.home / "hostile.csv", ANY
+            pairs, expected = self.home / "hostile.csv", ANY
             pairs.write_bytes(damaged(self.pairs.read_bytes(), rng))
         ended = self.count(rng, path, "--names", self.names, "--pairs", pairs)
-        return verify(*ended, wanted, self.found)
+        return verify(*ended, expected, self.found)
 
     def found(self):
         """Read the counts."""
@@ -188,22 +188,22 @@ class Ngrams(_Counted):
     what = "ngrams"
 
     def attempt(self, rng):
-        path, documents, wanted = self.corpus(rng)
+        path, documents, expected = self.corpus(rng)
         texts = [rng.choice(documents)[0][:200], f"{rng.choice(FILLERS)} {rng.choice(NAMES)} q"]
         n = rng.randint(1, 3)
-        if wanted is None:
+        if expected is None:
             grams = Counter(gram for text, _ in documents for gram in self.grams(text, n))
-            wanted = {
+            expected = {
                 str(place): sorted(grams[gram] for gram in set(self.grams(text, n)))
                 for place, text in enumerate(texts)
             }
         data = self.home / "instances.jsonl"
         lines = [json.dumps({"id": place, "text": text}) for place, text in enumerate(texts)]
-        made = "\n".join(lines).encode()
+        content = "\n".join(lines).encode()
         if rng.random() < 0.2:
-            made, wanted = damaged(made, rng), ANY
-        data.write_bytes(made)
-        return verify(*self.count(rng, path, "--data", data, "--n", n), wanted, self.found)
+            content, expected = damaged(content, rng), ANY
+        data.write_bytes(content)
+        return verify(*self.count(rng, path, "--data", data, "--n", n), expected, self.found)
 
     def grams(self, text, n):
         """Return all sequences of n words."""

@@ -381,8 +381,8 @@ class Disk:
         raw = _CountedFile(self, file, mode.replace("b", "").replace("t", ""))
         if buffering == 0:
             return raw
-        made = io.BufferedRandom if "+" in mode else io.BufferedWriter
-        return made(raw) if "b" in mode else io.TextIOWrapper(made(raw), encoding, errors, newline)
+        wrap = io.BufferedRandom if "+" in mode else io.BufferedWriter
+        return wrap(raw) if "b" in mode else io.TextIOWrapper(wrap(raw), encoding, errors, newline)
 
     def _is_ours(self, path):
         return os.path.abspath(os.fspath(path)).startswith(self.home + os.sep)
@@ -562,7 +562,7 @@ def interrupt_all(name, command, home, n_points, rng, only=""):
     code, output, operations = call(list(command.words), work)
     if code:
         raise RuntimeError(f"{name} ended with {code}: {output}")
-    wanted = contents(work)
+    expected = contents(work)
     if has_run:
         known.append(numbers(work, command.run))
     points = [(place, "kill") for place in range(len(operations))]
@@ -572,8 +572,8 @@ def interrupt_all(name, command, home, n_points, rng, only=""):
     points = sorted(rng.sample(points, min(n_points, len(points))))
     copies = {point: home / "copies" / f"{point[0]}-{point[1]}" for point in points}
     restore(start)
-    _, _, again = call(list(command.words), work, copies=copies)
-    if _without_process_ids(again) != _without_process_ids(operations):
+    _, _, repeated = call(list(command.words), work, copies=copies)
+    if _without_process_ids(repeated) != _without_process_ids(operations):
         raise RuntimeError(f"{name} has other operations in its second run")
 
     def check():
@@ -586,26 +586,26 @@ def interrupt_all(name, command, home, n_points, rng, only=""):
         if code or "Traceback" in output:
             return f"repeated: rc {code}: {output[-800:]}"
         found = contents(work)
-        return None if found == wanted else f"repeated: {_difference(wanted, found)}"
+        return None if found == expected else f"repeated: {_difference(expected, found)}"
 
     checked = {}
     for point in points:
         place, kind = point
-        wrong = None
+        fault = None
         if kind == "full":
             restore(start)
             code, output, _ = call(list(command.words), work, full=place)
             if code not in (0, 2) or "Traceback" in output:
-                wrong = f"rc {code}: {output[-800:]}"
+                fault = f"rc {code}: {output[-800:]}"
             elif code == 2 and not _names_a_file(output):
-                wrong = f"no file is named: {output}"
+                fault = f"no file is named: {output}"
         else:
             restore(copies[point])
             shutil.rmtree(copies[point])
         state = _state(work)
         if state not in checked:
             checked[state] = check()
-        yield f"{name}, {described(kind, operations[place])} ({place})", wrong or checked[state]
+        yield f"{name}, {described(kind, operations[place])} ({place})", fault or checked[state]
 
 
 def _without_process_ids(operations):
@@ -635,11 +635,11 @@ def _names_a_file(output):
     return bool(lines) and all(map(names.match, lines))
 
 
-def _difference(wanted, found):
+def _difference(expected, found):
     """List the files that differ."""
-    names = [name for name in sorted({*wanted, *found}) if wanted.get(name) != found.get(name)]
+    names = [name for name in sorted({*expected, *found}) if expected.get(name) != found.get(name)]
     first = names[0] if names else ""
-    return f"{names[:6]}: {wanted.get(first, b'')[:150]!r} / {found.get(first, b'')[:150]!r}"
+    return f"{names[:6]}: {expected.get(first, b'')[:150]!r} / {found.get(first, b'')[:150]!r}"
 
 
 def _prepare(home):
@@ -742,31 +742,31 @@ def _import_all():
 
 def main(argv=None):
     """Interrupt commands; print a Markdown table of points and failures, and each failure."""
-    reader = argparse.ArgumentParser(description=main.__doc__)
-    reader.add_argument("--points", type=int, default=10**9, help="maximum number per command")
-    reader.add_argument("--seed", type=int, default=0)
-    reader.add_argument("--seconds", type=float, default=float("inf"), help="maximum time")
-    reader.add_argument("--only", default="", help='pattern of points, such as "full at open"')
-    reader.add_argument("names", nargs="*")
-    given = reader.parse_args(argv)
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--points", type=int, default=10**9, help="maximum number per command")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="maximum time")
+    parser.add_argument("--only", default="", help='pattern of points, such as "full at open"')
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args(argv)
     _import_all()
     gc.freeze()
-    until = time.monotonic() + given.seconds
+    until = time.monotonic() + args.seconds
     kinds, failures = Counter(), []
     print("| command | points | failures |\n|---|---|---|")
-    for name in given.names or COMMANDS:
+    for name in args.names or COMMANDS:
         tries = bad = 0
         with tempfile.TemporaryDirectory() as home:
-            rng = random.Random(given.seed)
+            rng = random.Random(args.seed)
             command, folder = COMMANDS[name], Path(home) / "x"
-            points = interrupt_all(name, command, folder, given.points, rng, given.only)
+            points = interrupt_all(name, command, folder, args.points, rng, args.only)
             try:
-                for where, wrong in points:
+                for where, fault in points:
                     tries += 1
                     kinds[where.partition(", ")[2].split(" at ")[0].rpartition(" ")[2]] += 1
-                    if wrong is not None:
+                    if fault is not None:
                         bad += 1
-                        failures.append(f"{where}\n  {wrong}")
+                        failures.append(f"{where}\n  {fault}")
                     if time.monotonic() > until:
                         break
             except RuntimeError as error:  # The command fails without a fault; continue the others.

@@ -135,8 +135,8 @@ class Folders(Family):
         (self.out / "notes.txt").write_text("mine")
         shutil.copytree(self.out, self.fresh)
         for verb in WEIGHTS:
-            wrong = self.check(verb, *self.send(verb), {}, "", set())
-            assert wrong is None, wrong
+            fault = self.check(verb, *self.send(verb), {}, "", set())
+            assert fault is None, fault
             self.restore()
 
     def restore(self):
@@ -169,13 +169,13 @@ class Folders(Family):
         verb = rng.choices(list(WEIGHTS), WEIGHTS.values())[0]
         name, changes = self.damage(rng)
         before = tree(self.home)
-        wrong = self.check(verb, *self.send(verb), before, name, changes)
-        return wrong and f"{verb}, {name} ({', '.join(sorted(changes))[:80]}): {wrong}"
+        fault = self.check(verb, *self.send(verb), before, name, changes)
+        return fault and f"{verb}, {name} ({', '.join(sorted(changes))[:80]}): {fault}"
 
     def check(self, verb, code, out, err, before, name, changes):
         """Describe the fault of a result; return None if there is none."""
-        if (wrong := violation(code, out, err)) is not None:
-            return wrong
+        if (fault := violation(code, out, err)) is not None:
+            return fault
         if code == 2:
             after = tree(self.home)
             # `run` writes the files of the plan again from the data.
@@ -187,11 +187,11 @@ class Folders(Family):
             is_named = any(word[:14] in err for word in changes) or _WHOLE_FILE.search(err)
             return None if is_named or not changes else f"does not name the change: {err[:500]}"
         try:
-            wanted = self.naive(verb)
+            expected = self.naive(verb)
         except Exception as error:
             return f"accepted files that the loop cannot read: {error!r}"
         found = self.found(verb, out)
-        return None if found == wanted else f"{found} rather than {wanted}: {err[:200]}"
+        return None if found == expected else f"{found} rather than {expected}: {err[:200]}"
 
     def found(self, verb, out):
         """Read the output of a command."""
@@ -237,7 +237,7 @@ class Folders(Family):
                 answer = json.loads(line) if line.strip() else {"finish_reason": "error"}
                 if answer["finish_reason"] != "error":
                     texts.setdefault(answer["prompt_key"], answer["text"])
-        made, asked = [], {row["prompt_id"]: row["prompt_key"] for row in targets.values()}
+        outcomes, prompts = [], {row["prompt_id"]: row["prompt_key"] for row in targets.values()}
         for pair in rows(planned / "pairs.parquet"):
             row = {"study": "redirectqa", "model": model}
             row |= {key: cell for key, cell in pair.items() if not key.endswith("_target")}
@@ -249,9 +249,9 @@ class Folders(Family):
                 forms = [f for one in accepted for f in (one, one.lower(), one.capitalize())]
                 row[f"{side}_correct"] = None if text is None else any(f in line for f in forms)
                 row[f"{side}_prediction"] = None if text is None else line
-            made.append(row)
-        missing = sum(key not in texts for key in asked.values())
-        return [(len(asked), missing), *sorted(made, key=by_pair)]
+            outcomes.append(row)
+        missing = sum(key not in texts for key in prompts.values())
+        return [(len(prompts), missing), *sorted(outcomes, key=by_pair)]
 
     def damage(self, rng):
         """Damage the content of a file; return its name, and words as in `changed`."""

@@ -128,20 +128,20 @@ def violation(code, out, err):
     return None
 
 
-def verify(code, out, err, wanted, found):
+def verify(code, out, err, expected, found):
     """Compare the end of a command with the expected one; return the difference or None.
 
     `found` is a function that reads the result of a command that succeeded.
     """
-    wrong = violation(code, out, err)
-    if wrong is not None or wanted is ANY:
-        return wrong
-    if wanted is REJECTED:
+    fault = violation(code, out, err)
+    if fault is not None or expected is ANY:
+        return fault
+    if expected is REJECTED:
         return None if code == 2 else f"rc {code} for an illegal input: {out[:300]}"
     if code == 2:
         return f"rejected a legal input: {err[:400]}"
     result = found()
-    return None if result == wanted else f"{result} rather than {wanted}: {err[:200]}"
+    return None if result == expected else f"{result} rather than {expected}: {err[:200]}"
 
 
 class Family:

@@ -133,10 +133,10 @@ def promptfoo(content):
     # Tests of a provider with equal variables are repeats of one test.
     rows = sorted(content["results"]["results"], key=lambda row: row.get("testIdx") or 0)
     tests, seen = {}, Counter()
-    asked = [json.dumps(row.get("vars") or row["testIdx"], sort_keys=True) for row in rows]
+    variables = [json.dumps(row.get("vars") or row["testIdx"], sort_keys=True) for row in rows]
     keys = [
-        (variables, json.dumps(row["provider"], sort_keys=True), row.get("promptIdx"))
-        for row, variables in zip(rows, asked, strict=True)
+        (test, json.dumps(row["provider"], sort_keys=True), row.get("promptIdx"))
+        for row, test in zip(rows, variables, strict=True)
     ]
     has_repeats = len({*keys}) < len(keys)
     for row, key in zip(rows, keys, strict=True):
@@ -155,20 +155,20 @@ def promptfoo(content):
 
 def deepeval(content):
     for row in content["testCases"]:
-        metrics, asked = row.get("metricsData") or (), str(row["input"])
+        metrics, question = row.get("metricsData") or (), str(row["input"])
         has_failed = any(one.get("error") or one.get("score") is None for one in metrics)
-        yield None, asked, "", 0, "success", None if has_failed else row.get("success")
+        yield None, question, "", 0, "success", None if has_failed else row.get("success")
         for name, one in zip(numbered([one["name"] for one in metrics]), metrics, strict=True):
-            yield None, asked, "", 0, name, None if one.get("error") else one.get("score")
+            yield None, question, "", 0, name, None if one.get("error") else one.get("score")
 
 
 def simple_evals(content):
     seen = Counter()
     for turns, page in zip(content["convos"], content["htmls"], strict=True):
-        asked = [turn["content"] for turn in turns if turn["role"] == "user"][-1]
+        question = [turn["content"] for turn in turns if turn["role"] == "user"][-1]
         score = re.search(r"<p>Score: (.*?)</p>", page)
-        yield None, asked, "", seen[asked], "score", score and score[1]
-        seen[asked] += 1
+        yield None, question, "", seen[question], "score", score and score[1]
+        seen[question] += 1
 
 
 def open_compass(content):
@@ -487,32 +487,32 @@ class Layouts(Family):
         try:
             raw = path.read_bytes()
             content = parsed(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw, path)
-            wanted = {
+            expected = {
                 tuple(map(escaped, key)): score
                 for key, score in table_of(READERS[layout](content)).items()
             }
         except Exception as error:
-            wanted, is_legal, self.why = None, False, repr(error)[:200]
+            expected, is_legal, self.why = None, False, repr(error)[:200]
         if not self.is_of(layout, content):
             return violation(*command(["compare", path, "--json"]))
-        has_scores = wanted is None or any(key[-1] for key in wanted)
+        has_scores = expected is None or any(key[-1] for key in expected)
         words = ["compare", path, "--json", "--wide"]
         code, out, err = command(words if has_scores else [*words, "--rule", "exact"])
-        if wrong := violation(code, out, err):
-            return wrong
+        if fault := violation(code, out, err):
+            return fault
         if code == 2 and (has_scores or NO_REFERENCES not in err):
             return f"rejected a legal file: {err[:400]}" if is_legal else None
         try:
-            found = table_read(path, has_models=bool(wanted) and all(key[0] for key in wanted))
+            found = table_read(path, has_models=bool(expected) and all(key[0] for key in expected))
         except DataError as error:
             return f"compare accepts a file that read_results rejects: {error}"
-        if not is_legal and wanted is not None:
-            found, wanted = (
+        if not is_legal and expected is not None:
+            found, expected = (
                 {key: score for key, score in table.items() if score is not None}
-                for table in (found, wanted)
+                for table in (found, expected)
             )
-        if found != wanted and (is_legal or "Note: " not in out):
-            return difference(found, wanted) if wanted else f"accepted without a note: {self.why}"
+        if found != expected and (is_legal or "Note: " not in out):
+            return difference(found, expected) if expected else f"accepted without note: {self.why}"
         return means(out, found) if has_scores and code == 0 else None
 
 

@@ -27,17 +27,17 @@ class _Built(Family):
             {key: names.get(cell, cell) if key in self.texts else cell for key, cell in row.items()}
             for row in self.rows
         ]
-        wanted = [[row[name] for name in self.texts] for row in rows]
+        expected = [[row[name] for name in self.texts] for row in rows]
         if rng.random() < 0.35:
-            rows, wanted = mutated(rows, rng), ANY
+            rows, expected = mutated(rows, rng), ANY
         data = "\n".join(map(json.dumps, rows)).encode()
         if rng.random() < 0.1:
-            data, wanted = damaged(data, rng), ANY
+            data, expected = damaged(data, rng), ANY
         path = self.home / "rows.jsonl"
         path.write_bytes(data)
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["build", self.study, "--source", path, "--out", self.out, "--quiet"]
-        return verify(*command(words), wanted, self.found)
+        return verify(*command(words), expected, self.found)
 
     def found(self):
         """Read the rows that were written."""
@@ -74,7 +74,7 @@ class Articles(Family):
     """Exports of a wiki; some articles are in the category and have the minimum length."""
 
     def attempt(self, rng):
-        pages, wanted = [], {}
+        pages, expected = [], {}
         for number in range(rng.randint(1, 6)):
             title = f"Page{number} {rng.choice(('x', 'ß', 'é', '東京都', 'say hi', '😀'))}"
             hostile = rng.choice([one for one in TEXTS if one.isprintable()])
@@ -84,10 +84,10 @@ class Articles(Family):
             category = "[[Category:Planets]]" if has_category else "[[Category:Stars]]"
             pages.append(page_xml(title, f"{words}\n\n{category}", page_id=number + 1))
             if has_category and n_words > 10:
-                wanted[title] = n_words
+                expected[title] = n_words
         data = export_xml(*pages, wiki="enwiki").encode()
         if rng.random() < 0.35:
-            data, wanted = damaged(data, rng), ANY
+            data, expected = damaged(data, rng), ANY
         path, out = self.home / "wiki.xml", self.home / "articles.jsonl"
         path.write_bytes(data)
         out.unlink(missing_ok=True)
@@ -98,7 +98,7 @@ class Articles(Family):
             rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
             return {row["title"]: row["text"].split().count("word") for row in rows}
 
-        return verify(*command(words), wanted, found)
+        return verify(*command(words), expected, found)
 
 
 class Parts(Family):
@@ -124,9 +124,9 @@ class Parts(Family):
         shutil.rmtree(self.out, ignore_errors=True)
         shutil.copytree(self.parts, self.out)
         files = sorted(path for path in self.out.rglob("*") if path.is_file())
-        wanted = 10
+        expected = 10
         if rng.random() < 0.5:
-            path, wanted = rng.choice(files), ANY
+            path, expected = rng.choice(files), ANY
             if path.suffix == ".json" and rng.random() < 0.7:
                 path.write_text(json.dumps(mutated(json.loads(path.read_text()), rng)))
             else:
@@ -135,7 +135,7 @@ class Parts(Family):
             (self.out / rng.choice(("notes.txt", ".hidden", "x.json"))).write_text(
                 rng.choice(TEXTS)
             )
-        return verify(*command(["count", "merge", self.out]), wanted, self.found)
+        return verify(*command(["count", "merge", self.out]), expected, self.found)
 
     def found(self):
         """Read the number of documents that contain both names."""

@@ -79,8 +79,8 @@ class _Scored(Family):
         import pandas as pd
 
         frame = pd.read_parquet(self.out / "verdicts.parquet")
-        given = frame[frame["reason"].isna()]
-        return dict(zip(given["target_id"], given["correct"].astype(bool), strict=True))
+        labelled = frame[frame["reason"].isna()]
+        return dict(zip(labelled["target_id"], labelled["correct"].astype(bool), strict=True))
 
 
 class Scores(_Scored):
@@ -111,7 +111,7 @@ class Scores(_Scored):
     def attempt(self, rng):
         folder, lines, targets = rng.choice(self.fresh)
         lines = json.loads(json.dumps(lines))
-        line, kind, wanted = rng.choice(lines), rng.randrange(9), None
+        line, kind, expected = rng.choice(lines), rng.randrange(9), None
         scores = line["scores"]
         one = rng.choice(scores)
         if kind < 4:
@@ -119,26 +119,26 @@ class Scores(_Scored):
                 score["log_probabilities"] = [rng.choice(VALUES)]
         elif kind == 4:
             one["log_probabilities"] = [rng.choice(INVALID)]
-            wanted = REJECTED
+            expected = REJECTED
         elif kind == 5:
             line["scores"] = rng.choice((None, [], scores[:-1], [*scores, one], {}, [one, 1], "x"))
-            wanted = ANY if line["scores"] is None else REJECTED
+            expected = ANY if line["scores"] is None else REJECTED
         elif kind == 6:
             one[rng.choice((*one, rng.choice(TEXTS)))] = rng.choice((None, 1, [], {}, "x", [None]))
-            wanted = ANY
+            expected = ANY
         elif kind == 8:
             for score in scores:
                 score["log_probabilities"] = [rng.choice((-1.0, float("-inf")))]
-            wanted = ANY
-        if wanted is None:
-            wanted = self.oracle(folder.name, lines, targets)
-        made = "\n".join(map(json.dumps, lines)) + "\n"
+            expected = ANY
+        if expected is None:
+            expected = self.oracle(folder.name, lines, targets)
+        content = "\n".join(map(json.dumps, lines)) + "\n"
         if kind == 7:
-            made, wanted = damaged(made.encode(), rng).decode("utf-8", "replace"), ANY
+            content, expected = damaged(content.encode(), rng).decode("utf-8", "replace"), ANY
         shutil.rmtree(self.out, ignore_errors=True)
         shutil.copytree(folder, self.out)
-        (self.out / "generations.jsonl").write_text(made, encoding="utf-8")
-        return verify(*command(["score", self.out, "--json"]), wanted, self.verdicts)
+        (self.out / "generations.jsonl").write_text(content, encoding="utf-8")
+        return verify(*command(["score", self.out, "--json"]), expected, self.verdicts)
 
     def oracle(self, study, lines, targets):
         """Return the expected labels: the option with the largest sum is chosen.
@@ -151,13 +151,13 @@ class Scores(_Scored):
         }
         labels = {}
         for row in targets.to_dict("records"):
-            given = values[row["prompt_id"]]
+            options = values[row["prompt_id"]]
             if study == "lexical":
-                if given.count(max(given)) == 1:
-                    labels[row["target_id"]] = given.index(max(given)) == int(row["correct"])
+                if options.count(max(options)) == 1:
+                    labels[row["target_id"]] = options.index(max(options)) == int(row["correct"])
             elif row["kind"] == "positive" or row["kind"].endswith("negative"):
-                half = len(given) // 2
-                odds = _log_sum(given[:half]) - _log_sum(given[half:])
+                half = len(options) // 2
+                odds = _log_sum(options[:half]) - _log_sum(options[half:])
                 labels[row["target_id"]] = (odds > 0) == (row["kind"] == "positive")
         return labels
 
@@ -176,29 +176,29 @@ class Benchmarks(_Scored):
         rows = [dict(ROWS[task]) for _ in range(3)]
         texts = [name for name in rows[0] if name not in ("label", "answer", "question", "UID")]
         # LAMBADA requires `is_greedy` (the last word is the likeliest), which the runner omits.
-        kind, wanted = rng.randrange(4), REJECTED if task == "lambada" else len(rows)
+        kind, expected = rng.randrange(4), REJECTED if task == "lambada" else len(rows)
         for place, row in enumerate(rows):
             row[texts[0]] = f"{place} {row[texts[0]]}"
         row = rng.choice(rows)
         if kind == 0:
             row[rng.choice(texts)] += f" {rng.choice(TEXTS)}"
-            wanted = ANY
+            expected = ANY
         elif kind == 1:
             row[rng.choice(list(row))] = rng.choice((None, 1, 7, [], {}, "", -1, True, "x"))
-            wanted = ANY
+            expected = ANY
         elif kind == 2:
             row[rng.choice(TEXTS)] = rng.choice(TEXTS)
-            wanted = ANY
-        made = "".join(json.dumps(row) + "\n" for row in rows).encode()
+            expected = ANY
+        content = "".join(json.dumps(row) + "\n" for row in rows).encode()
         if rng.random() < 0.3:
-            made, wanted = damaged(made, rng), ANY
+            content, expected = damaged(content, rng), ANY
         path = self.home / "rows.jsonl"
-        path.write_bytes(made)
+        path.write_bytes(content)
         shutil.rmtree(self.out, ignore_errors=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ended = self.run(path, self.out, task)
-        return verify(*ended, wanted, self.found)
+        return verify(*ended, expected, self.found)
 
     def found(self):
         """Count the pairs."""

@@ -45,19 +45,19 @@ class Tables(Family):
         kind = rng.choice(list(EXPECTED))
         try:
             table = scores_of(unpacked(path, suffix), names)
-            wanted, why = EXPECTED[kind](table), ""
+            expected, why = EXPECTED[kind](table), ""
         except Exception as error:
-            wanted, is_legal, why = None, False, repr(error)[:200]
+            expected, is_legal, why = None, False, repr(error)[:200]
         code, out, err = command([kind, path, "--json", "--wide"])
-        if wrong := violation(code, out, err):
-            return wrong
+        if fault := violation(code, out, err):
+            return fault
         if code == 2:
             return f"{kind} rejected a legal table: {err[:400]}" if is_legal else None
         found = {row.get("model"): row for row in json.loads(out)["rows"]}
-        if wanted is None:
+        if expected is None:
             return None if "Note: " in out else f"{kind} accepted without a note: {why}"
         if is_legal or "Note: " not in out:
-            return differences(found, wanted)
+            return differences(found, expected)
         return None
 
     def rows(self, rng, names):
@@ -92,9 +92,9 @@ def packed(rows, suffix):
         import pyarrow.parquet as pq
 
         names = list(rows[0])
-        whole = [name for name in names if not any(row[name] is None for row in rows)]
+        complete = [name for name in names if not any(row[name] is None for row in rows)]
         texts = {name: pa.array([plain(row[name]) for row in rows]) for name in names}
-        assert whole
+        assert complete
         sink = io.BytesIO()
         pq.write_table(pa.table(texts), sink)
         return sink.getvalue()
@@ -220,10 +220,10 @@ EXPECTED = {"accuracy": accuracies, "consistency": consistencies, "compare": com
 """Functions that compute the numbers of each command from a table with loops."""
 
 
-def differences(found, wanted):
+def differences(found, expected):
     """Return the first number that differs, or None."""
     for model, row in found.items():
-        for name, value in wanted.get(model, {"a row": 0}).items():
+        for name, value in expected.get(model, {"a row": 0}).items():
             if isinstance(value, float | int) and isinstance(row.get(name), float | int):
                 is_same = math.isclose(row[name], value, abs_tol=1e-9)
             else:
