@@ -1,4 +1,4 @@
-"""A short run of the fault harness; `make faults` runs it with more inputs."""
+"""Short runs of the fault tests; `make faults` runs them with more inputs."""
 
 import random
 import shutil
@@ -32,7 +32,7 @@ FORKS = sys.platform == "linux"
 
 
 def harness(module, *words):
-    """Run a part of the harness in a separate process, since it patches the package."""
+    """Run a module of the fault tests in a separate process, because it patches the package."""
     done = subprocess.run(
         [sys.executable, "-m", f"tests.faults.{module}", *map(str, words)],
         cwd=HOME,
@@ -45,7 +45,7 @@ def harness(module, *words):
 
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
 def test_killed_commands_leave_complete_and_consistent_results():
-    """Covers five operations of four commands."""
+    """The test interrupts four commands at five operations each."""
     names = ("run redirectqa", "score RUN", "score --predictions", "paired --out, over another")
 
     output = harness("crashes", "--points", 5, *names)
@@ -77,7 +77,7 @@ def test_every_command_is_tested_with_kills_or_listed_with_a_reason():
 
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
 def test_harness_detects_a_command_that_writes_in_place(tmp_path):
-    """Without a temporary file, a partial file is read as a complete one."""
+    """Without temporary files, a partial file would be read as a complete one."""
     (tmp_path / "sitecustomize.py").write_text(IN_PLACE)
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.crashes", "--only", IN_SCORING, "score RUN"],
@@ -234,7 +234,7 @@ LOOSE = """(() => {
   }
   return found.slice(0, 10);
 })()"""
-"""Text with direction marks next to other text, without an isolating element."""
+"""Script that returns texts with direction marks that no element isolates from other text."""
 
 WIDE = """(() => {
   const found = [], edge = document.documentElement.clientWidth + 1, range = document.createRange();
@@ -251,4 +251,4 @@ WIDE = """(() => {
   const wide = document.documentElement.scrollWidth;
   return wide <= edge ? [] : [`${wide} of ${edge - 1}`, ...found.slice(0, 10)];
 })()"""
-"""Texts that are wider than the window."""
+"""Script that returns the texts that are wider than the window."""
