@@ -5,9 +5,9 @@ the shape of Pythia-70m (54 components) and random weights; the answer is the la
 are CPU seconds of the process on one thread, medians of interleaved rounds; slow methods are
 timed on some components and extrapolated. `nnsight` and `transformer_lens` are included if they are
 installed. On a GPU: `--device cuda`; `bench_ablation_paper.py` has the sizes of the paper. The exit
-status is 1 if a budget is missed: 4 times one by one at 48 tokens, 3.5 at 128, 10 at answer
-positions of 128, 4 for minimal sets, differences of 1e-5, and 60 % of sgemm on a CPU, which even
-such a small model fully uses.
+status is 1 if a budget is missed: 4 times as fast as one by one at 48 tokens, 3.5 at 128, 10 at
+answer positions of 128, 4 for minimal sets, maximum differences of 1e-5, and 60 % of the rate of
+sgemm on a CPU, which even such a small model can use fully.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def make_model(device):
 
 
 def seconds_of(work, device):
-    """Time work in CPU seconds, on a GPU in wall-clock seconds."""
+    """Return the time of work in CPU seconds, or in wall-clock seconds on a GPU."""
     clock = time.perf_counter if device == "cuda" else time.process_time
     start = clock()
     found = work()
@@ -64,7 +64,7 @@ def seconds_of(work, device):
 
 
 def one_forward(model, ids, component=None):
-    """Ablate one component by hooks of a full forward with all logits, as in tutorials."""
+    """Ablate one component with hooks of a full forward with all logits, as in tutorials."""
     handle = None
     if component is not None:
         layer = model.gpt_neox.layers[component.layer]
@@ -89,7 +89,7 @@ def one_forward(model, ids, component=None):
 
 
 def by_nnsight(model, ids, component):
-    """Ablate one component by a trace of nnsight."""
+    """Ablate one component with a trace of nnsight."""
     traced = importlib.import_module("nnsight").NNsight(model)
     layer = traced.gpt_neox.layers[component.layer]
     with torch.inference_mode(), traced.trace(ids[:, :-1]):
@@ -106,7 +106,7 @@ def by_nnsight(model, ids, component):
 
 
 def make_bridge(model):
-    """Wrap the model by TransformerLens; None if that requires the hub."""
+    """Wrap the model with TransformerLens; return None if that requires the hub."""
     if find_spec("transformer_lens") is None:
         return None
     bridge = importlib.import_module("transformer_lens.model_bridge").TransformerBridge
@@ -120,7 +120,7 @@ def make_bridge(model):
 
 
 def by_bridge(bridge, ids, component):
-    """Ablate one component by a hook of TransformerLens."""
+    """Ablate one component with a hook of TransformerLens."""
 
     def cut(values, hook):
         if component.kind == "mlp":

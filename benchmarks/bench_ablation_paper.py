@@ -67,7 +67,7 @@ def seconds_of(work, device):
 
 
 def one_forward(prepared, ids, component):
-    """Ablate one component by a hook of a full forward with all logits, as in tutorials."""
+    """Ablate one component with a hook of a full forward with all logits, as in tutorials."""
     points = prepared.map.hook_points[component.layer]
     if component.kind == "mlp":
         hook = points.mlp.register_forward_hook(lambda module, args, out: out * 0)
@@ -88,7 +88,7 @@ def one_forward(prepared, ids, component):
 
 
 def growing_sets(n_components, n_tokens, rng):
-    """Return the losses of rows whose sets grow by one up to the proportion, and their tokens."""
+    """Return the losses and tokens of rows with sets that grow by one up to the proportion."""
     largest = max(1, round(SHARE * n_components))
     n_sizes = min(largest, max(1, N_ROWS // n_tokens))
     ablated = np.ones((n_tokens * n_sizes, n_components), dtype=bool)

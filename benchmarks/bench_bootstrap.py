@@ -37,7 +37,7 @@ CATEGORY_COUNTS = {
 
 
 def synthetic_pairs(rng):
-    """Return pairs whose labels correlate within a fact and a subject."""
+    """Return pairs with labels that are correlated within a fact and a subject."""
     subject_of_fact = np.r_[
         np.arange(N_SUBJECTS), rng.integers(0, N_SUBJECTS, N_FACTS - N_SUBJECTS)
     ]

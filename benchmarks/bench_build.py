@@ -1,10 +1,10 @@
 """The complete build of RedirectQA from the dumps of a synthetic wiki: time, memory, disk.
 
-The wiki is that of `synthetic_wiki.py`, at scale 1 a tenth of the English Wikipedia. The build runs
-in a separate process, so that its peak memory can be measured. The last table projects the time and
-the disk of a build from the real dumps: rows and plain bytes at the rate measured for each dump,
-and the steps in proportion to the pages; joins that no longer fit in memory add to that. Exits with
-an error if a budget is missed: at scale 1 fifteen minutes and 4 GB.
+`synthetic_wiki.py` writes the wiki; scale 1 is a tenth of the English Wikipedia. The build runs in
+a separate process, so that its peak memory can be measured. The last table projects the time and
+the disk space of a build from the real dumps: rows and plain bytes at the rate measured for each
+dump, and the steps in proportion to the pages. Joins that do not fit in memory take additional
+time. Exits with an error if a budget is missed: 15 minutes and 4 GB at scale 1.
 
     python benchmarks/bench_build.py --scale 1 --folder FOLDER
 """
@@ -32,8 +32,8 @@ from synthetic_wiki import write_wiki
 
 BUDGET_SECONDS = 15 * 60
 BUDGET_BYTES = 4 * 10**9
-# Size of the real dumps, to the order of magnitude (English Wikipedia and Wikidata, 2025): rows
-# of the SQL tables, plain bytes of the files of lines, and packed bytes for the disk.
+# Approximate size of the real dumps (English Wikipedia and Wikidata, 2025): rows of the SQL tables,
+# plain bytes of the line-based files, and compressed bytes on the disk.
 REAL_ROWS = {
     "page": 62e6,
     "page_props": 40e6,
@@ -44,7 +44,7 @@ REAL_ROWS = {
 REAL_PLAIN_BYTES = {"pageviews": 12 * 22e9, "wikidata": 1.7e12}
 REAL_PACKED_BYTES = 160e9
 REAL_ENTITIES = 115e6
-# bzip2 unpacked by two threads; readers of the .bz2 of Wikidata are not faster.
+# Plain bytes per second of bzip2 on two threads, the maximum speed of a reader of Wikidata's .bz2.
 BZ2_PLAIN_RATE = 110e6
 
 
@@ -61,7 +61,7 @@ class Measured:
 
 
 def build(folder: Path, work: Path, triples: int, memory_limit: str, threads: int) -> Measured:
-    """Build, in the process whose memory is measured."""
+    """Build in this process, and measure its memory."""
     start = time.perf_counter()
     plan = find_dumps(folder, "enwiki")
     result = build_redirectqa(
@@ -133,7 +133,7 @@ def print_projection(
 
 
 def plain_sizes(folder: Path) -> dict[str, int]:
-    """Count the plain bytes of the files of lines; all months have the same number."""
+    """Count the plain bytes of the line-based files; all months have the same number."""
     files = find_dumps(folder, "enwiki").files
     found = {"pageviews": files.pageviews[0], "wikidata": files.wikidata}
     sizes = {}

@@ -1,8 +1,8 @@
-"""Unpacking bzip2 as dumps are read, compared with `bzip2 -dc` and the standard library.
+"""Unpacking bzip2 with the reader of dumps, `bzip2 -dc` and the standard library.
 
-The file is made of real entities of Wikidata and real pages in XML of the test files, repeated with
-their numbers changed, in blocks of 900 kB. CPU time includes all threads and child processes; the
-unpacked bytes are compared with the original.
+The file contains real Wikidata entities and real XML pages of the test files, repeated with changed
+numbers, in blocks of 900 kB. CPU time includes all threads and child processes; the unpacked bytes
+are compared with the original.
 """
 
 import argparse
@@ -39,19 +39,19 @@ def make(path, megabytes):
 
 
 def ours(path, threads):
-    """Unpack by the reader of dumps; return the number of bytes."""
+    """Unpack with the reader of dumps; return the number of bytes."""
     with open_dump(path, threads=threads) as stream:
         return sum(map(len, stream.chunks(CHUNK)))
 
 
 def standard(path):
-    """Unpack by the standard library."""
+    """Unpack with the standard library."""
     with bz2.open(path) as file:
         return sum(map(len, iter(partial(file.read, CHUNK), b"")))
 
 
 def program(path):
-    """Unpack by the program bzip2."""
+    """Unpack with the program bzip2."""
     with subprocess.Popen(["bzip2", "-dc", path], stdout=subprocess.PIPE) as run:
         return sum(map(len, iter(partial(run.stdout.read, CHUNK), b"")))
 

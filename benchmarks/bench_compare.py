@@ -1,11 +1,9 @@
-"""`compare` of small files, of two large files next to DuckDB and pandas, a wide one, and many.
+"""Processor time and memory of `compare` for small, large, wide and many files.
 
-Processor time and memory are reported.
-
-Each contender is a separate process; they alternate. DuckDB and pandas join both Parquet files by
-item and print the mean difference with its standard error over clusters, which is the minimum work
-of a script. Processor time is user plus system, on one thread. DuckDB is a dependency of
-surface-consistency-build.
+For two large files, DuckDB and pandas are the alternatives. Each contender is a separate process;
+they alternate. DuckDB and pandas join both Parquet files by item and print the mean difference with
+its standard error over clusters, which is the minimum work of a script. Processor time is user plus
+system, on one thread. DuckDB is a dependency of surface-consistency-build.
 
     python benchmarks/bench_compare.py                    # two files of 4,000,000 rows, 100 files
     python benchmarks/bench_compare.py --rows 100000 --files 20 --rounds 1
@@ -127,7 +125,7 @@ def write_tables(folder: Path, n_rows: int) -> dict[str, list[Path]]:
 
 
 def two_files(folder: Path, n_rows: int, rounds: int) -> list[str]:
-    """Compare two files of one size, also by DuckDB and pandas."""
+    """Compare two files of the same size, also with DuckDB and pandas."""
     missed = []
     for order, files in write_tables(folder, n_rows).items():
         contenders = {"DuckDB": DUCKDB, "pandas": MERGE, "compare": COMPARE}
@@ -171,7 +169,7 @@ def many_files(folder: Path, n_files: int, n_rows: int) -> list[str]:
 
 
 def files_with_texts(folder: Path, n_files: int, n_rows: int) -> None:
-    """Compare models whose files contain questions and answers, without and with a page."""
+    """Compare models with questions and answers in their files, without and with a page."""
     files = []
     for n in range(n_files):
         frame = pd.read_csv(write_scores(folder / "scores.csv", n_rows, n))

@@ -60,7 +60,7 @@ def speed(n_names, n_bytes, rounds):
 
 
 def threads(n_bytes):
-    """Return the speed-up of two threads over one, in wall time."""
+    """Return the speed-up of two threads over one thread, in wall time."""
     corpus = SyntheticCorpus(100_000)
     table = SurfaceTable.from_records((f"Q{i}", name) for i, name in enumerate(corpus.names))
     parts = [PackedTexts.pack(corpus.documents(n_bytes // 2, seed=s)) for s in (1, 2)]
@@ -107,7 +107,7 @@ def share_without_lock(n_bytes):
 
 
 class _Timed:
-    """A module whose functions are timed."""
+    """A proxy of a module that times the functions of the module."""
 
     def __init__(self, module):
         self._module, self.seconds = module, 0.0

@@ -1,8 +1,8 @@
 """Coverage of 95 % intervals, and size of 5 % tests, on pairs that share a fact.
 
-Run `python benchmarks/bench_coverage.py`, in minutes on one core, or with `--short` in half a
-minute; prints Markdown tables. Every function of the package that returns an interval is tested on
-5, 10, 20, 50 and 200 clusters, of one size and of very unequal ones, whose rows are independent,
+Run `python benchmarks/bench_coverage.py` (minutes on one core), or with `--short` (half a minute);
+prints Markdown tables. Every function of the package that returns an interval is tested on 5, 10,
+20, 50 and 200 clusters of equal and of very unequal sizes. The rows of a cluster are independent,
 similar (intracluster correlation 0.3) or nearly copies (0.8), at typical and at rare (0.01, 0.99)
 rates. All data sets per design are computed at once by the code of the functions. Budget: at least
 0.90 with 5 and 10 clusters, and 0.92 to 0.98 with more; designs above 0.98 are counted, and designs
@@ -200,7 +200,7 @@ def shares(tally, n_datasets):
         right = rng.binomial(sizes, np.clip(chance, 0, 1))
         found = bounds(part, np.stack([right, sizes], axis=-1).astype(float))
         tally.add("a proportion of clusters", shape[1], f"{rate}, {label}", *found, rate)
-        # Three templates per row: an accuracy of thirds.
+        # Three templates per row, so accuracies are multiples of 1/3.
         thirds = rng.binomial(3 * sizes, np.clip(chance, 0, 1)) / 3.0
         found = bounds(MEAN, np.stack([thirds, sizes], axis=-1))
         tally.add("frequency_curves", shape[1], f"{rate}, {label}", *found, rate)
@@ -327,7 +327,7 @@ def correlated(n_datasets, n_clusters, n_rows, alike, strength, kind, rng):
     """Draw two log frequencies and an accuracy of rows in clusters."""
 
     def noise():
-        """Draw standard normal rows that clusters share in part."""
+        """Draw standard normal rows with a component per cluster."""
         shape = (n_datasets, n_clusters)
         own = np.sqrt(1 - alike) * rng.normal(size=(*shape, n_rows))
         return np.sqrt(alike) * rng.normal(size=(*shape, 1)) + own
@@ -345,8 +345,8 @@ def moments(entity, surface, score):
     return np.stack([column.sum(axis=-1) for column in columns], axis=-1)
 
 
-def five_statistics(totals):
-    """Return a correlation, a partial correlation and a difference of two, in front."""
+def three_statistics(totals):
+    """Stack a correlation, a partial correlation and a difference of two in the first axis."""
     within, across = correlations_of_moments(totals, 2, 1)
     partial = partial_of_correlations(within, across)
     return np.stack(
@@ -361,14 +361,14 @@ def correlations(tally, n_datasets):
         ((1, 0.0), (4, 0.3), (4, 0.8)), (0.0, 0.3, 0.8), ("continuous", "binary")
     ):
         large = correlated(1, 400_000, rows, alike, strength, kind, np.random.default_rng(1))
-        truths = five_statistics(moments(*large).sum(axis=1))[:, 0]
+        truths = three_statistics(moments(*large).sum(axis=1))[:, 0]
         for n_clusters in CLUSTERS:
             rng = np.random.default_rng([n_clusters, rows, int(10 * strength)])
             sums = moments(*correlated(n_datasets, n_clusters, rows, alike, strength, kind, rng))
             totals = sums.sum(axis=1)
             with np.errstate(all="ignore"):
-                estimates = five_statistics(totals)
-                left = five_statistics(totals[:, None] - sums)
+                estimates = three_statistics(totals)
+                left = three_statistics(totals[:, None] - sums)
             for k, name in enumerate(names):
                 scale = "fisher-z" if k < 2 else "plain"
                 found = jackknife(estimates[k], left[k], scale=scale).bounds(LEVEL)
@@ -473,7 +473,7 @@ def goal_designs(n_datasets):
             events = np.empty_like(sizes)
             common = rng.normal(size=shape)
             for group, rate in enumerate(rates):
-                # A threshold on a normal variable of the cluster, which groups may share.
+                # The threshold is on a normal variable of the cluster, common to groups or not.
                 own = common if shared else rng.normal(size=shape)
                 cut = NormalDist().inv_cdf(rate)
                 chance = scipy.special.ndtr((cut - math.sqrt(alike) * own) / math.sqrt(1 - alike))
@@ -741,7 +741,7 @@ def percentiles(n_datasets):
         print(f"| {rate}, {name} | {' | '.join(cells)} |")
 
 
-# Beta parameters: first correct; second correct given a correct and an incorrect first answer.
+# Beta parameters: first correct; second correct, given a correct and an incorrect first answer.
 BALANCED = ((1.0, 1.0), (2.4, 0.8), (0.8, 2.4))
 N_FACTS = 400
 

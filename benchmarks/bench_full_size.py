@@ -1,8 +1,8 @@
 """A full-size study from predictions to page: 61,120 questions x 13 models, time and peak memory.
 
-The predictions of all models are scored in one command, as by `surface-consistency score
---predictions`; then all runs are reported on one page. Each stage is a separate process: processor
-time is that of the process and its workers, peak memory that of the largest process.
+The predictions of all models are scored in one command, as in `surface-consistency score
+--predictions`; then all runs are reported on one page. Each stage is a separate process. Processor
+time includes the workers of the process; peak memory is that of the largest process.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Few-shot prompts for a language model: one by one, in batches, with a reused shared prefix.
+"""Few-shot prompts for a language model: one by one, in batches, with a reused common prefix.
 
 Run `python benchmarks/bench_generation.py`; prints a Markdown table. The model has a GPT-NeoX shape
-and random weights, wide enough that answers differ; the prompts have 15 demonstrations, which all
-prompts of a relation share. On a GPU: `--device cuda --dtype bfloat16`, with `--shape 1.4b` or
+and random weights, wide enough that answers differ. The prompts have 15 demonstrations, which are
+the same for a relation. On a GPU: `--device cuda --dtype bfloat16`, with `--shape 1.4b` or
 `--shape 6.9b`, and `--int8` for a row in 8 bits. The exit status is 1 if `TransformersRunner` in
 float32 misses a budget: 5 times as fast as one by one (median) with at least 24 prompts per
 relation, and the same text for every prompt.

@@ -1,7 +1,7 @@
 """The lookup loop of limited-memory models in batches and with one prompt at a time.
 
 Run `python benchmarks/bench_lookup.py`; prints a Markdown table. The model has a Llama shape and
-random weights, and biases that make it look up; the prompts query facts in one state of a store,
+random weights, and biases that cause lookups; the prompts query facts in one state of a store,
 and then a third as many in three states. "generate" reads the complete text again after each
 lookup, as in the published code. `--shape toy_model` trains the small limited-memory model of the
 studies instead, which looks up the queried fact. On a GPU: `--device cuda --shape 382m`, the shape
@@ -84,7 +84,7 @@ def make_facts(n_facts, rng):
 
 
 class Store:
-    """Returns the value of the fact, or some name if the query of the model is empty."""
+    """Returns the value of the fact, or a name if the query of the model is empty."""
 
     def __init__(self, facts):
         self.facts = {(fact.subject, fact.relation): fact.gold_object for fact in facts}

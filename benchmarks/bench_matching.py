@@ -1,12 +1,12 @@
-"""Scoring of a full-size run file by the matching rules, against plain loops.
+"""Scoring of a full-size run file by the matching rules, compared with plain loops.
 
 Run `python benchmarks/bench_matching.py`; prints Markdown tables. The texts are synthetic, with the
 sizes of RedirectQA: 61,120 predictions (30,560 surface instances x 2 templates) on 14,672 facts,
-each with its own accepted answers, median 5 and at most 60, 14 % of them not in ASCII. Answers that
-facts share, as in real data, make the bulk form faster. Times are CPU time, medians over
+each with different accepted answers, median 5 and at most 60, 14 % of them not in ASCII. Real data
+have answers of several facts, which make the bulk form faster. Times are CPU time, medians over
 interleaved rounds; ratios are to the plain `a in p` loop over normalised texts. The exit status is
 1 if `boundary` with new answers misses a budget: 20 times as fast as `re.search` for each answer,
-at most 4 times the plain loop.
+at most 4 times the time of the plain loop.
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
 Run `python benchmarks/bench_ngrams.py`; prints Markdown tables. N-grams of words are compared with
 a dictionary of tuples, n-grams of a tokenizer (trained on the corpus) with only `encode_batch`; all
-counts are compared. For pairs there is no plain loop of this size: 100,000 of 100,000 names by
-Zipf's law, and one document of 8,000 mentions. CPU time of the process, medians over interleaved
-rounds. The exit status is 1 if a budget is missed: 1.5 times the loop over words, 1/1.2 of
-`encode_batch`, 0.1 s for the document.
+counts are compared. Pairs are not compared, because no plain loop can count them at this size:
+100,000 pairs of 100,000 names by Zipf's law, and one document of 8,000 mentions. Times are CPU time
+of the process, medians over interleaved rounds. The exit status is 1 if a budget is missed: 1.5
+times the loop over words, 1/1.2 of `encode_batch`, 0.1 s for the document.
 """
 
 import argparse

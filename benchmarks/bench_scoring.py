@@ -1,15 +1,16 @@
 """Log-probabilities of options: one forward per text, and `TransformersRunner.score`.
 
 Run `python benchmarks/bench_scoring.py`; prints a Markdown table. The model has a GPT-NeoX shape
-and random weights. Three jobs: options of a word after contexts that four of them share (multiple
-choice), and the four words of a linking question, without and with demonstrations that all
-questions share. Times are CPU seconds of the process, medians of interleaved rounds; the naive loop
-is timed on every tenth question. On a GPU: `--device cuda --dtype bfloat16 --shape 1.4b`. The exit
-status is 1 if a budget is missed (4 times one by one for options, 2 times for linking) or numbers
-differ. With `--pairs 1000` minimal pairs like those of four groups of BLiMP are also scored by
-lm-evaluation-harness, on the same model in the same process; the budget is not to be slower.
-`--apart` compares scoring the linking words together with one call per word, both in batches, so
-that only the shared question makes a difference; the budget is 2 times without shots.
+and random weights. There are three jobs: four one-word options after a common context (multiple
+choice), and the four words of a linking question, without and with demonstrations, which are the
+same for all questions. Times are CPU seconds of the process, medians of interleaved rounds; the
+naive loop is timed on every tenth question. On a GPU: `--device cuda --dtype bfloat16 --shape
+1.4b`. The exit status is 1 if a budget is missed (4 times as fast as one by one for options, 2
+times for linking) or numbers differ. With `--pairs 1000`, minimal pairs like those of four groups
+of BLiMP are also scored by lm-evaluation-harness, on the same model in the same process; the budget
+is that this package is not slower. `--apart` compares scoring the linking words together with one
+call per word. Both use batches, so that the only difference is the common question; the budget is 2
+times without shots.
 """
 
 import argparse
@@ -190,7 +191,7 @@ def compare_apart(runner, jobs, n_rounds):
 
 
 def seconds_of(work):
-    """Time work in CPU seconds, on a GPU in wall-clock seconds."""
+    """Return the time of work in CPU seconds, or in wall-clock seconds on a GPU."""
     clock = time.perf_counter if torch.cuda.is_available() else time.process_time
     start = clock()
     found = work()

@@ -1,9 +1,10 @@
 """Querying a server: requests in flight or one by one, and a run that is killed and resumed.
 
 Run `python benchmarks/bench_server.py`; prints a Markdown table. A local server in a separate
-process takes 50 ms per request. Budgets: at least 20 times the throughput at concurrency 32; and of
-3,000 short and 3,000 long generations with their judgements, killed several times, no prompt
-with a stored answer is sent again. Exits with an error if a budget is missed.
+process takes 50 ms per request. The first budget is at least 20 times the throughput at concurrency
+32. The second one is that no prompt with a stored answer is sent again, in a run of 3,000 short and
+3,000 long generations with their judge requests that is killed several times. Exits with an error
+if a budget is missed.
 """
 
 import argparse

@@ -1,8 +1,7 @@
 """The reader of SQL dumps on a large categorylinks table, compared with mwsql and unpacking.
 
-The table is synthetic, in MediaWiki's definition of before 2025: binary sort keys, one title in
-fifty with "),(" in it, INSERTs of about a megabyte, gzip. Its rows are known, so exactness is
-checked as well as speed.
+The table is synthetic, in MediaWiki's definition before 2025: binary sort keys, "),(" in one of
+fifty titles, INSERTs of about a megabyte, gzip. Its rows are known, so correctness is also checked.
 """
 
 import argparse
@@ -153,7 +152,7 @@ def unpack_gzip(path: Path) -> int:
 
 
 def user_regex(path: Path) -> int:
-    """A loop over lines and rows, by the standard library."""
+    """Count rows by a loop over lines and rows with the standard library."""
     n_rows = 0
     with gzip.open(path, "rb") as file:
         for line in file:
@@ -208,7 +207,7 @@ def failure(call: Callable[[], object]) -> str:
 def peak_growth(path: Path) -> str:
     """Return the peak memory of a process that only reads, minus its memory before.
 
-    VmHWM, not ru_maxrss, because the latter includes the memory of the parent at the start.
+    VmHWM is used because ru_maxrss includes the memory of the parent at the start.
     """
     code = (
         "import re, sys\n"

@@ -128,8 +128,8 @@ def band_size(kind, n_topics, n):
 def relation_coverage(n):
     """Return the coverage of new relations by intervals over facts, subjects and relations.
 
-    16 relations of 30 subjects with one fact each and two redirects; the flip rate of a relation,
-    and that of a subject in it, vary around a mean.
+    There are 16 relations of 30 subjects with one fact each and two redirects. The flip rates of
+    relations, and of subjects in a relation, vary around a mean.
     """
     covered, mean = dict.fromkeys(("fact", "subject", "relation"), 0), 0.25
     for seed in range(n):

@@ -1,11 +1,11 @@
 """Reading a Wikidata dump: the typed decoder compared with json, orjson and only unpacking.
 
-Run `python benchmarks/bench_wikidata.py`; prints Markdown tables. Two kinds of lines: synthetic
-ones of 12 KB, shaped as Wikidata's items (labels in 34 languages, 9 statements with references and
-qualifiers, 3 of them wanted, and 20 sitelinks), and the twenty real items in
-`tests/data/files/wikidata/twenty_entities.json.bz2`, repeated. Speeds are of plain bytes.
+Run `python benchmarks/bench_wikidata.py`; prints Markdown tables. There are two types of lines:
+synthetic ones of 12 KB with the structure of Wikidata's items (labels in 34 languages, 9 statements
+with references and qualifiers, 3 of which are read, and 20 sitelinks), and the twenty real items in
+`tests/data/files/wikidata/twenty_entities.json.bz2`, repeated. Speeds are in plain bytes.
 
-Unpacking is timed with this package (bzip2 by all processors, gzip by isal) and with the standard
+Unpacking is timed with this package (bzip2 on all processors, gzip with isal) and with the standard
 library (one processor). Exits with an error if the decoder is less than 6 times as fast as
 `json.loads` on either kind, if reading bzip2 takes more than 1.3 times as long as unpacking with
 this package, or if reading gzip takes more than 1.3 times as long as unpacking with the standard
@@ -86,7 +86,7 @@ def synthetic_statement(rng, key, identifier):
 
 
 def synthetic_snak(rng, key):
-    """Return a snak whose value is an item."""
+    """Return a snak with an item as its value."""
     number = int(rng.integers(1, 10**8))
     value = {"entity-type": "item", "numeric-id": number, "id": f"Q{number}"}
     return {
@@ -120,7 +120,7 @@ def real_lines(n_bytes):
 
 
 def decoders(lines):
-    """Return functions that decode all lines, by name; ours reads them like the reader."""
+    """Return functions that decode all lines, by name; "ours" is the decoder of the reader."""
     ours = EntityDecoder(PROPERTIES, LANGUAGES, (WIKI,)).decode_array
     step = max(1, BLOCK_BYTES * len(lines) // sum(map(len, lines)))
     blocks = [b"[%b]" % b",".join(lines[i : i + step]) for i in range(0, len(lines), step)]
@@ -174,7 +174,7 @@ def decode_speed(name, lines, rounds):
 
 
 def read_whole(path):
-    """Read a dump like the construction."""
+    """Read a dump in the same way as a build."""
     for _ in read_entity_batches(path, properties=PROPERTIES, language="en", wiki=WIKI):
         pass
 
@@ -187,7 +187,7 @@ def unpack(path):
 
 
 def unpack_plainly(path):
-    """Only unpack a dump, by the standard library."""
+    """Only unpack a dump with the standard library."""
     module = bz2 if path.suffix == ".bz2" else gzip
     with module.open(path) as file:
         while file.read(1 << 20):

@@ -137,7 +137,7 @@ def agreement(text, line, answers, folder):
     for region, part in (("first_line", line), ("whole", text)):
         rows = list(zip(part, padded_words(list(part)), answers, accepted_keys, strict=True))
         for name, rule in RULES.items():
-            if region == "whole":  # one line contains the same twice
+            if region == "whole":  # For one line, both regions are the same.
                 judged = zip(made[name, "first_line"], rows, line, strict=True)
                 made[name, region] = [
                     old if row[0] == one else rule(*row) for old, row, one in judged

@@ -19,7 +19,7 @@ SYLLABLES = np.array(["ka", "lo", "mi", "ren", "tas", "vor", "ju", "pel", "sto",
 
 
 def release_rows(rng: np.random.Generator, n_facts: int) -> list[dict[str, object]]:
-    """Rows in the column layout of the release."""
+    """Return rows with the columns of the release."""
     relations, labels = list(RELATIONS), list(CATEGORIES)
     n_redirects = np.ones(n_facts, dtype=int)
     twice = rng.choice(n_facts, size=n_facts * (N_REDIRECTS - N_FACTS) // N_FACTS, replace=False)
@@ -64,12 +64,12 @@ def release_rows(rng: np.random.Generator, n_facts: int) -> list[dict[str, objec
 
 
 def words_of(rng: np.random.Generator, n: int) -> list[str]:
-    """Invented words of three syllables."""
+    """Return invented words of three syllables."""
     return ["".join(parts).capitalize() for parts in SYLLABLES[rng.integers(12, size=(n, 3))]]
 
 
 def predictions_of(rows: list[dict[str, object]], rng: np.random.Generator) -> list[str]:
-    """Four answers in ten are correct, others are of another fact; one in five has more lines."""
+    """Return answers: 40 % are correct, the others are of other facts; 20 % have more lines."""
     right, rambles = rng.random(len(rows)) < 0.4, rng.random(len(rows)) < 0.2
     others = rng.integers(len(rows), size=len(rows))
     return [

@@ -76,7 +76,7 @@ def _word(number):
 
 
 def _zipf(rng, size, n):
-    """Draw ranks whose frequency decreases with the rank."""
+    """Draw ranks; their frequency decreases with the rank."""
     return np.minimum(size ** rng.random(n), size - 1).astype(np.int64)
 
 

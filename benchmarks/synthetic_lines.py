@@ -1,4 +1,4 @@
-"""Wikidata's dump and the pageviews of a synthetic wiki: files of lines."""
+"""The line-based dumps of a synthetic wiki: Wikidata and pageviews."""
 
 import bz2
 import itertools
@@ -15,7 +15,7 @@ POPULAR = 4_000
 
 
 def _json_filler(rng: np.random.Generator) -> tuple[bytes, bytes, bytes]:
-    """Labels, descriptions and claims that builds do not use: most of a real line."""
+    """Return labels, descriptions and claims that builds do not use; they are most of a line."""
     languages = [first + second for first in "abcdfghijk" for second in "aostv"]
     words = [name_of(int(number)) for number in rng.integers(0, 10**7, 200)]
     labels = ",".join(
@@ -48,7 +48,7 @@ def _claim(name: bytes, item: int) -> bytes:
 
 
 def _entity_lines(wiki: Wiki) -> Iterator[bytes]:
-    """Write the entities: those of the articles come first, and one to three facts about each."""
+    """Yield the entities, first those of the articles, with one to three facts about each."""
     rng = np.random.default_rng(4)
     fillers = [_json_filler(rng) for _ in range(16)]
     properties = [relation.property_id.encode() for relation in RELATIONS.values()]
@@ -91,7 +91,7 @@ def write_wikidata(folder: Path, wiki: Wiki) -> None:
 
 
 def _view_lines(wiki: Wiki) -> list[bytes]:
-    """Write the lines of a month: two pages in three, two kinds of access, and another wiki."""
+    """Return the lines of a month: two thirds of the pages, two access types, and another wiki."""
     rng = np.random.default_rng(5)
     titles = [*wiki.titles, *wiki.redirect_titles]
     counts = (rng.pareto(1.1, (len(titles), 2)) * 3 + 1).astype(np.int64).tolist()
@@ -118,7 +118,7 @@ def _view_lines(wiki: Wiki) -> list[bytes]:
 
 
 def write_pageviews(folder: Path, wiki: Wiki) -> None:
-    """Pack the lines once, and write the packed pieces of each month in another order."""
+    """Compress the lines once, and write the compressed parts in a different order per month."""
     lines = _view_lines(wiki)
     size = max(len(lines) // 48, 1)
     pieces = [

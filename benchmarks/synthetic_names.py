@@ -13,7 +13,7 @@ _SYLLABLES = [first + second for first in "bdfghjklmnprstvwz" for second in _VOW
 
 
 class Wiki:
-    """Names and numbers of everything, the same for a scale in every process.
+    """Names and numbers of all pages and entities, the same for a scale in every process.
 
     Args:
         scale: 1 for a tenth of the English Wikipedia.
@@ -51,7 +51,7 @@ class Wiki:
         return [f"{name} (song)" if place % 30 == 1 else name for place, name in enumerate(names)]
 
     def label(self, number: int) -> str:
-        """Label of an entity: one in fifty has that of another."""
+        """Return the label of an entity; one of fifty has the label of another."""
         return name_of(number - 7 if number % 50 == 7 else number)
 
 

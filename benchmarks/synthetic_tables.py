@@ -89,7 +89,7 @@ def write_page(folder: Path, wiki: Wiki) -> None:
 
 
 def write_page_props(folder: Path, wiki: Wiki) -> None:
-    """One article in a hundred has no item; one in forty is a disambiguation page."""
+    """Write page properties: 1 % of articles have no item, 1 in 40 is a disambiguation page."""
     rng = np.random.default_rng(1)
     others = rng.integers(1, wiki.n_articles + 1, wiki.n_other_props).tolist()
     rows = itertools.chain(
@@ -105,7 +105,10 @@ def write_page_props(folder: Path, wiki: Wiki) -> None:
 
 
 def write_redirect(folder: Path, wiki: Wiki) -> None:
-    """Of 1,000 redirects, 10 lead to redirects, 2 in loops, 5 to other wikis, 20 to sections."""
+    """Write redirects; of 1,000, 10 lead to redirects, 2 are in loops, 5 lead to other wikis.
+
+    20 lead to sections.
+    """
     rng = np.random.default_rng(2)
     targets = rng.integers(0, wiki.n_articles, wiki.n_redirects).tolist()
     titles = wiki.redirect_titles
@@ -126,7 +129,7 @@ def write_redirect(folder: Path, wiki: Wiki) -> None:
 
 
 def _target_numbers(wiki: Wiki) -> dict[str, int]:
-    """Numbers of the redirect categories among the link targets."""
+    """Return the numbers of the redirect categories in the link targets."""
     step = max(wiki.n_link_targets // len(CATEGORIES), 1)
     return {label: 1 + place * step for place, label in enumerate(CATEGORIES)}
 
@@ -147,7 +150,7 @@ def write_linktarget(folder: Path, wiki: Wiki) -> None:
 
 
 def write_categorylinks(folder: Path, wiki: Wiki) -> None:
-    """Two redirects in five are in one to three of the 33; the common ones have most."""
+    """Write categories: 40 % of redirects are in one to three of the 33, mostly in common ones."""
     rng = np.random.default_rng(3)
     keys = [
         rng.bytes(24).replace(b"\\", b"\\\\").replace(b"'", b"\\'").replace(b"\n", b"\\n")

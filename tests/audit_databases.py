@@ -13,7 +13,7 @@ TEXTS = {
 
 
 def triplets_and_facts(names):
-    """Return strategies of entries and facts whose parts and aliases are drawn from names."""
+    """Return strategies of entries and facts; their parts and aliases are drawn from names."""
     aliases = st.lists(names, max_size=3).map(tuple)
     parts = dict.fromkeys(("subject", "relation", "gold_object"), names)
     parts |= dict.fromkeys(("subject_aliases", "relation_aliases", "object_aliases"), aliases)

@@ -15,8 +15,9 @@ from surface_consistency.schemas import DataSource, GenerationParams
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-# No deadline, so that slow machines do not fail tests, and fixed examples, so that failures are due
-# to changes. `--hypothesis-profile=thorough`, used by the weekly workflow, draws new examples.
+# There is no deadline, so that tests do not fail on slow machines. Examples are fixed, so that only
+# changes cause failures. The weekly workflow uses `--hypothesis-profile=thorough`, which draws new
+# examples.
 hypothesis.settings.register_profile(
     "any_machine", deadline=None, max_examples=50, derandomize=True
 )

@@ -40,5 +40,5 @@ def scored(tmp_path_factory):
 
 @pytest.fixture
 def folder(scored, tmp_path):
-    """A copy of the run, to be damaged."""
+    """A copy of the run that a test can damage."""
     return shutil.copytree(scored, tmp_path / "run")

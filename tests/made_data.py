@@ -44,7 +44,7 @@ def rows_of(triplet_id, subject_id, page, views, relation, object_id, answers, r
 
 @pytest.fixture
 def rows():
-    """Ten rows: two facts, three redirects, two templates."""
+    """Ten rows: two titles and three redirects of two facts, in two templates."""
     return [copy.deepcopy(row) for fact in FACTS for row in rows_of(*fact)]
 
 
@@ -82,7 +82,7 @@ QUESTIONS = {
 
 
 def slaq_row(topic="The Punic Wars", **changes):
-    """Figure 6 of the paper (arXiv 2510.11218)."""
+    """Return the row of figure 6 of the paper (arXiv 2510.11218), with changes."""
     row = {
         "Category": "History",
         "Topic": topic,

@@ -9,10 +9,10 @@ def conversation(n):
 
 
 def made(samples):
-    """Contents by the columns of their layouts.
+    """Return the content of a file of each layout, by the column names of the layout.
 
-    Each sample is its id and its score; layouts of only answers have no scores. The answers and
-    the references are "A", the model is "m", and the reference model of comparisons is "r".
+    A sample is a pair of an id and a score; layouts that store only answers omit the score. All
+    answers and references are "A", the model is "m", and the reference model of comparisons is "r".
     """
 
     def rows(make):

@@ -1,7 +1,7 @@
 """Logs in the layout of open-unlearning with real numbers and labels, and placeholder texts.
 
-Texts of models are under their licences and not included: a generation contains the short answer
-if that of the model did; otherwise, it is "I do not know."
+The generated texts have licences of their models and are not included. A placeholder contains the
+short answer if the original text contains it; otherwise, it is "I do not know."
 
     python -m tests.made_logs FOLDER
 """
@@ -24,24 +24,24 @@ SIDES = ("full", "retain90")
 
 
 def official_numbers(data_files):
-    """Scores of 400 questions by model and side."""
+    """Return the scores of 400 questions, by model and training set ("side")."""
     frame = pd.read_csv(data_files / "unlearning" / "tofu_forget10_numbers.tsv.gz", sep="\t")
     return dict(iter(frame.groupby(["model", "side"])))
 
 
 def official_verdicts(data_files):
-    """Whether the output of each model contains the short answer, for 367 questions."""
+    """Return whether the output of each model contains the short answer, for 367 questions."""
     path = data_files / "unlearning" / "tofu_forget10_matched.tsv"
     return pd.read_csv(path, sep="\t").set_index("index")
 
 
 def published(data_files):
-    """Published aggregates and forget qualities."""
+    """Return the published aggregates and forget qualities."""
     return json.loads((data_files / "unlearning" / "golden.json").read_text("utf-8"))
 
 
 def tofu_log(data_files, model, side):
-    """The forget10 part of one official log."""
+    """Return the forget10 part of one official log."""
     numbers = official_numbers(data_files)[model, side].set_index("index")
     verdicts = official_verdicts(data_files)
     answers = verdicts["short_answer"]
@@ -95,7 +95,7 @@ def tofu_log(data_files, model, side):
 
 
 def write_log(folder, log, name="TOFU_EVAL.json"):
-    """Write a log to the folder of the model, like the tools."""
+    """Write a log to the folder of the model in the same way as open-unlearning."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(json.dumps(log), "utf-8")
     return folder / name

@@ -1,4 +1,4 @@
-"""A small data set for the studies: four facts of two relations, under several names."""
+"""A small data set for the studies: four facts of two relations, each with several names."""
 
 import pytest
 
@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 def rows_of() -> list[dict]:
-    """Rows with the columns of RedirectQA v1.0.0."""
+    """Return rows with the columns of RedirectQA v1.0.0."""
     made = []
     for triple, subject, name, relation, answers in FACTS:
         forms = [(name, ["__MAIN__"], None)] + [

@@ -48,5 +48,5 @@ def block():
 
 
 def pytest_configure(config):
-    """Hide it during a run of the tests with this plugin."""
+    """Hide the distribution if this plugin is loaded."""
     block()

@@ -5,7 +5,7 @@ import pandas as pd
 
 
 def answers(n_items=60, n_repeats=3, seed=0):
-    """One row per item, form and run; three items per article."""
+    """Return one row per item, form and run, with three items per article."""
     rng = np.random.default_rng(seed)
     rows = [
         (item // 3, item, form, run, int(rng.random() < (0.3, 0.6, 0.8)[item % 3]))
@@ -17,7 +17,7 @@ def answers(n_items=60, n_repeats=3, seed=0):
 
 
 def outcomes(seed=1):
-    """An outcomes frame of two models."""
+    """Return an outcomes frame of two models."""
     rng = np.random.default_rng(seed)
     pairs = np.arange(80)
     frames = [

@@ -1,8 +1,8 @@
 """Small files that unpack to gigabytes, for every command that reads rows.
 
-`python -m tests.faults.bombs` writes each file (at most 1 MB), runs the commands on it, each in a
-process of its own, and prints a Markdown table. It fails if a command takes more than `PEAK_MB` or
-`CPU_SECONDS`, or ends otherwise than with a result or an error message.
+`python -m tests.faults.bombs` writes each file (at most 1 MB), runs each command on it in a
+separate process, and prints a Markdown table. It fails if a command takes more than `PEAK_MB` or
+`CPU_SECONDS`, or if it ends with neither a result nor an error message.
 """
 
 import argparse
@@ -25,14 +25,14 @@ import pyarrow.parquet as pq
 PEAK_MB = 700
 CPU_SECONDS = 20
 LARGEST = 1_000_000
-"""Bytes of a file."""
+"""Maximum number of bytes of a file."""
 
 ROW = {"id": 1, "item": 1, "model": "a", "form": "f", "correct": 1, "question": "q"}
 ROW |= {"answers": ["x"], "prediction": "x", "a": 1, "b": 0}
 ECHO = ("--runner", "tests.faults.plugins:Echo", "--limit", "2", "--repeat", "0")
 LOG = str(Path(__file__).parents[1] / "data/files/unlearning/TOFU_EVAL.json")
 PLAIN = {"use_dictionary": False, "write_statistics": False}
-"""Options of a column that stores each text; statistics of long texts take half a minute."""
+"""Options of a column that stores each text; the statistics of long texts take half a minute."""
 COMMANDS = {
     "compare": ("compare", "{}"),
     "consistency": ("consistency", "{}"),
@@ -47,7 +47,7 @@ COMMANDS = {
 
 
 def packed(path, head, unit, n, tail=b""):
-    """Write gzip members of one repeated unit, as long as the file is small enough."""
+    """Write gzip members of one repeated unit, at most as many as the maximum size allows."""
     block = unit * 20_000
     member = gzip.compress(block, 9, mtime=0)
     members = min(-(-n // 20_000), (LARGEST - 1_000) // len(member))
@@ -59,7 +59,7 @@ def line(*columns):
 
 
 def distinct(path, n, columns):
-    """Write rows that are below the limit, of distinct items."""
+    """Write rows of distinct items; their number is below the limits of the readers."""
     with gzip.open(path, "wt", 9) as file:
         for number in range(n):
             row = ROW | {"item": number // 2, "id": number, "model": "ab"[number % 2]}
@@ -68,7 +68,7 @@ def distinct(path, n, columns):
 
 
 def table(n, **further):
-    """Return the columns of a table of n rows that all commands read."""
+    """Return the columns of a table of n rows that every command can read."""
     return {name: pa.array([value] * n) for name, value in ROW.items()} | further
 
 
@@ -94,9 +94,9 @@ def constant_table(path, n_rows):
 
 
 def forge(path, field):
-    """Write 1 for the number of a column chunk in the footer, in as many bytes."""
+    """Replace a number of each column chunk in the footer by 1, encoded in the same bytes."""
     metadata = pq.read_metadata(path).row_group(0)
-    # The number of values follows the codec, here zstd; rows are counted elsewhere.
+    # The number of values follows the codec, which is zstd; the footer stores row counts elsewhere.
     before = b"\x15\x0c\x16" if field == "num_values" else b"\x16"
     content = path.read_bytes()
     at = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
@@ -119,7 +119,7 @@ def archive(path, members, compression=zipfile.ZIP_DEFLATED):
 
 
 def eval_log(path, n, n_bytes, compression=zipfile.ZIP_DEFLATED):
-    """Write long samples of a log of inspect_ai."""
+    """Write an inspect_ai log with long samples."""
     header = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
     sample = {"id": "q", "epoch": 1, "input": "x", "target": "x", "output": {"choices": []}}
     text = json.dumps(sample | {"scores": {"a": {"value": "C"}}})[:-1].encode()
@@ -129,12 +129,12 @@ def eval_log(path, n, n_bytes, compression=zipfile.ZIP_DEFLATED):
 
 
 def lying_member(path, *, n_bytes):
-    """Write a sample whose directory entry states a hundredth of its size."""
+    """Write a sample with a directory entry that states a hundredth of its size."""
     eval_log(path, 1, n_bytes)
     with zipfile.ZipFile(path) as opened:
         size = opened.getinfo("samples/0.json").file_size
-    wrong = struct.pack("<I", size // 100)
-    path.write_bytes(path.read_bytes().replace(struct.pack("<I", size), wrong))
+    stated = struct.pack("<I", size // 100)
+    path.write_bytes(path.read_bytes().replace(struct.pack("<I", size), stated))
 
 
 SHEET = "xl/worksheets/sheet1.xml"
@@ -153,7 +153,7 @@ def wide_sheet(path):
 
 
 def saved_dataset(folder, batch, n, compression=None):
-    """Write a folder as `Dataset.save_to_disk` does, of equal batches."""
+    """Write a folder of equal batches in the format of `Dataset.save_to_disk`."""
     import datasets
 
     datasets.Dataset(pa.Table.from_batches([batch.slice(0, 1)])).save_to_disk(str(folder))
@@ -226,7 +226,7 @@ BOMBS = {
         path, b"<row><c t='s'><v>0</v></c></row>", shared=[b"<s>", *[b"<si/>" * 100_000] * 600]
     ),
 }
-"""Files of each format by name; the commands are given those with a suffix that they read."""
+"""Functions that write a file of each format, by its name; every command reads every file."""
 
 SHORT = {
     "rows.jsonl.gz": ("compare", "score --predictions"),
@@ -239,7 +239,7 @@ SHORT = {
     "cells.xlsx": ("compare",),
     "wide.xlsx": ("compare",),
 }
-"""Files and commands of the short form."""
+"""Files of the option `--short`, and the commands that read each of them."""
 
 
 def measured(words, home, *, most_mb):
@@ -267,25 +267,26 @@ def measured(words, home, *, most_mb):
 
 
 def main():
-    """Print the table; return the number of commands that exceed a bound."""
+    """Print the table; return the number of commands that exceed a limit."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--only", nargs="*", help="names of files")
     parser.add_argument("--commands", nargs="*", default=COMMANDS)
-    parser.add_argument("--short", action="store_true", help="a part of the files and commands")
-    parser.add_argument("--folder", type=Path, help="folder of files that are made if missing")
-    given = parser.parse_args()
-    names = given.only or (SHORT if given.short else BOMBS)
-    commands = SHORT if given.short else defaultdict(lambda: given.commands)
+    parser.add_argument("--short", action="store_true", help="use only some files and commands")
+    parser.add_argument("--folder", type=Path, help="folder of the files; missing ones are written")
+    args = parser.parse_args()
+    names = args.only or (SHORT if args.short else BOMBS)
+    commands = SHORT if args.short else defaultdict(lambda: args.commands)
     exceeded = 0
     print(
         "| file | bytes | command | peak MB | CPU s | exit | message |", "|---" * 7 + "|", sep="\n"
     )
     with tempfile.TemporaryDirectory() as scratch:
-        home, folder = Path(scratch), (given.folder or Path(scratch)).resolve()
+        home, folder = Path(scratch), (args.folder or Path(scratch)).resolve()
         for name in names:
             path = folder / name
             if not path.exists():
-                child = os.fork()  # The peak memory of a command starts at that of its parent.
+                # A command inherits the peak memory of its parent, so a child writes the file.
+                child = os.fork()
                 if not child:
                     try:
                         BOMBS[name](path)

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections import Counter
 
-from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, judged
+from tests.faults.inputs import ANY, REJECTED, TEXTS, Family, command, damaged, verify
 
 NAMES = ("Ada", "Bob Ray", "Köln", "O'Neil", "naïve", "St. Mary's", "x2", "ΑΒΓ", "Āda")
 BETWEEN = (
@@ -39,11 +39,11 @@ BROKEN = (
     b"nonsense",
 )
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
-"""Words between white space; Chinese characters are words."""
+"""Words between white space; each Chinese character is a word."""
 
 
 class _Counted(Family):
-    """Counts in a corpus that is made for each input."""
+    """Counts in a corpus that is written for each input."""
 
     what = ""
 
@@ -60,13 +60,16 @@ class _Counted(Family):
         self.names = names
 
     def document(self, rng):
-        """Make a text; return it and the names in it."""
+        """Return a random text and the names in it."""
         words = [rng.choice(rng.choice((NAMES, FILLERS))) for _ in range(rng.randint(1, 8))]
         text = rng.choice(BETWEEN).join(f" {word} " for word in words)
         return text, [word for word in words if word in NAMES]
 
     def corpus(self, rng):
-        """Write a corpus; return its path, its documents, and whether all of it must be read."""
+        """Write a corpus; return its path, its documents, and REJECTED, ANY or None.
+
+        None means that all documents must be counted.
+        """
         documents = [self.document(rng) for _ in range(rng.randint(1, 6))]
         suffix = rng.choice(("jsonl", "jsonl", "parquet"))
         path = self.home / f"corpus.{suffix}"
@@ -88,7 +91,7 @@ class _Counted(Family):
             data = PACKED[packing](b"\n".join(lines) + b"\n")
             if packing and rng.random() < 0.2:
                 path.write_bytes(data[: rng.randrange(1, len(data) - 1)])
-                return path, documents, REFUSED
+                return path, documents, REJECTED
         if rng.random() < 0.3:
             path.write_bytes(damaged(data, rng))
             return path, documents, ANY
@@ -96,7 +99,7 @@ class _Counted(Family):
         return path, documents, None
 
     def count(self, rng, path, *words):
-        """Count in one part or several; return exit code and output."""
+        """Count in one or several shards; return the exit code, the output and the errors."""
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["count", self.what, "--corpus", path, "--out", self.out, "--json", *words]
         words += ["--workers", 1]
@@ -112,20 +115,20 @@ class _Counted(Family):
 
 
 class Surfaces(_Counted):
-    """Occurrences of names in a corpus, and numbers of documents with them."""
+    """Occurrences of names in a corpus, and the number of documents with each name."""
 
     what = "names"
 
     def attempt(self, rng):
-        path, documents, wanted = self.corpus(rng)
-        if wanted is None:
+        path, documents, expected = self.corpus(rng)
+        if expected is None:
             seen = Counter(name for _, names in documents for name in names)
             within = Counter(name for _, names in documents for name in set(names))
-            wanted = {name: (seen[name], seen[name], within[name]) for name in NAMES}
+            expected = {name: (seen[name], seen[name], within[name]) for name in NAMES}
         names = self.names
         if rng.random() < 0.3:
-            names, wanted = self.hostile_names(rng), ANY
-        return judged(*self.count(rng, path, "--names", names), wanted, self.found)
+            names, expected = self.hostile_names(rng), ANY
+        return verify(*self.count(rng, path, "--names", names), expected, self.found)
 
     def hostile_names(self, rng):
         """Write a file of names whose cells, columns or bytes are hostile."""
@@ -148,7 +151,7 @@ class Surfaces(_Counted):
 
 
 class Pairs(_Counted):
-    """Numbers of documents that name two entities."""
+    """Numbers of documents that contain names of both entities of a pair."""
 
     what = "pairs"
 
@@ -158,19 +161,19 @@ class Pairs(_Counted):
         self.pairs.write_text("subject_id,object_id\nE0,E1\nE2,E1\nE0,E3\n")
 
     def attempt(self, rng):
-        path, documents, wanted = self.corpus(rng)
-        if wanted is None:
+        path, documents, expected = self.corpus(rng)
+        if expected is None:
             entities = [{NAMES.index(name) % 4 for name in names} for _, names in documents]
-            wanted = {
+            expected = {
                 (f"E{a}", f"E{b}"): sum({a, b} <= named for named in entities)
                 for a, b in ((0, 1), (2, 1), (0, 3))
             }
         pairs = self.pairs
         if rng.random() < 0.2:
-            pairs, wanted = self.home / "hostile.csv", ANY
+            pairs, expected = self.home / "hostile.csv", ANY
             pairs.write_bytes(damaged(self.pairs.read_bytes(), rng))
         ended = self.count(rng, path, "--names", self.names, "--pairs", pairs)
-        return judged(*ended, wanted, self.found)
+        return verify(*ended, expected, self.found)
 
     def found(self):
         """Read the counts."""
@@ -185,25 +188,25 @@ class Ngrams(_Counted):
     what = "ngrams"
 
     def attempt(self, rng):
-        path, documents, wanted = self.corpus(rng)
+        path, documents, expected = self.corpus(rng)
         texts = [rng.choice(documents)[0][:200], f"{rng.choice(FILLERS)} {rng.choice(NAMES)} q"]
         n = rng.randint(1, 3)
-        if wanted is None:
+        if expected is None:
             grams = Counter(gram for text, _ in documents for gram in self.grams(text, n))
-            wanted = {
+            expected = {
                 str(place): sorted(grams[gram] for gram in set(self.grams(text, n)))
                 for place, text in enumerate(texts)
             }
         data = self.home / "instances.jsonl"
         lines = [json.dumps({"id": place, "text": text}) for place, text in enumerate(texts)]
-        made = "\n".join(lines).encode()
+        content = "\n".join(lines).encode()
         if rng.random() < 0.2:
-            made, wanted = damaged(made, rng), ANY
-        data.write_bytes(made)
-        return judged(*self.count(rng, path, "--data", data, "--n", n), wanted, self.found)
+            content, expected = damaged(content, rng), ANY
+        data.write_bytes(content)
+        return verify(*self.count(rng, path, "--data", data, "--n", n), expected, self.found)
 
     def grams(self, text, n):
-        """Take all runs of n words between white space."""
+        """Return all sequences of n words."""
         words = _WORD.findall(text)
         return [tuple(words[place : place + n]) for place in range(len(words) - n + 1)]
 

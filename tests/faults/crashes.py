@@ -1,18 +1,18 @@
-"""Kills every command at each of its file operations, and runs it again.
+"""Interrupt every command at each of its file operations, and run it again.
 
-A command runs in a forked process whose file operations are counted: opening for writing,
-writing, syncing, renaming, removing, making folders and truncating. In the first round nothing
-happens, which gives the operations and the result. Then, for each operation, the process ends
-before it as by SIGKILL ("kill"), ends in the middle of what it writes ("torn"), or is told that
-the disk is full ("full"). A process that is killed leaves what stands on the disk at that moment,
-so a second round, which keeps a copy of the folder before each operation and within each write,
-gives what all kills would leave; a full disk takes a run of its own. After each, three things must
-hold:
+A command runs in a forked process that counts its file operations: opening for writing, writing,
+syncing, renaming, removing, creating folders and truncating. The first run is not interrupted; it
+provides the operations and the expected files. Each operation is then tested with three faults: a
+SIGKILL before the operation ("kill"), a SIGKILL after half of the bytes of a write ("torn"), and an
+error that the disk is full ("full"). A killed process leaves the files in their state at that
+moment. A single second run therefore covers all kills: it copies the folder before each operation
+and within each write. Each full disk needs a separate run. Three conditions are checked after each
+fault:
 
-- the report of a run that is left behind is refused in one line, or shows the numbers of the result
-  before or after the command, never others;
-- the same command, given again, ends well and without a traceback;
-- the folder then holds the same bytes as after the command that nothing disturbed.
+- `report` of the interrupted run prints one error line, or it writes the numbers of the result
+  before or after the command, but no other numbers;
+- the same command succeeds without a traceback if it is repeated;
+- the folder then contains the same bytes as after the uninterrupted command.
 
     python -m tests.faults.crashes [--points N] [--only PATTERN] [NAME ...]
 """
@@ -62,7 +62,7 @@ AUDIT = (
     "2",
 )
 FORMS = ("run", "forms", "--source", "forms.csv", "--repeat", "2")
-WEIGHTS = ("run", "unlearning", "--source", "facts.csv", "--repeat", "2")
+UNLEARN = ("run", "unlearning", "--source", "facts.csv", "--repeat", "2")
 COMPARE = ("paired", "v.csv", "--first", "a", "--second", "b")
 MODELS = ("compare", "v.csv", "--out", "page")
 PARTS = (*RUN, *QUICK, "--out", "run", "--shards", "2")
@@ -90,7 +90,7 @@ REVIEWED = ("--review", "written/review.csv", "--out", "built")
 
 
 def fill_in(home):
-    """Review the paraphrases and keep all of them."""
+    """Fill in the review of the paraphrases; every paraphrase is accepted."""
     sheet = home / "written" / "review.csv"
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -101,8 +101,8 @@ def fill_in(home):
         writer.writerows(rows)
 
 
-def asked_in_forms(home):
-    """Return two items in two forms each, with the columns of both studies."""
+def write_questions(home):
+    """Write two items in two forms each, for the studies of forms and of unlearning."""
     for key, name in (("item", "forms.csv"), ("item", "facts.csv")):
         rows = [
             {key: item, "form": form, "question": text, "answers": '["x"]'}
@@ -115,8 +115,8 @@ def asked_in_forms(home):
             writer.writerows(rows)
 
 
-def logs_of_weights(home):
-    """Write the logs of a model that was taught twenty facts and of one that was not."""
+def write_unlearning_logs(home):
+    """Write logs of the first 100 questions, of a model trained on them and of one that was not."""
     for folder, side in (("full", "full"), ("kept", "retain90")):
         log = made_logs.tofu_log(TESTS / "data" / "files", made_logs.MODELS[1], side)
         for metric in log.values():
@@ -125,14 +125,14 @@ def logs_of_weights(home):
         made_logs.write_log(home / folder, log)
 
 
-def verdicts_of_forms(home):
-    """Write verdicts of three items in two forms each."""
+def write_labels(home):
+    """Write correctness labels of three items in two forms each."""
     rows = [f"a,{n},{form},{n % 2}" for n in range(3) for form in ("plain", "other")]
     (home / "forms.csv").write_text("\n".join(["model,item,form,correct", *rows]), "utf-8")
 
 
 def save_results(**options):
-    """Save results as scripts and notebooks do."""
+    """Save results in the same way as scripts and notebooks."""
     import pandas as pd
 
     import surface_consistency as sc
@@ -146,12 +146,12 @@ def save_results(**options):
 
 
 def save_again():
-    """Save other results into the same folders."""
+    """Save different results into the same folders."""
     save_results(confidence=0.9)
 
 
 def run_in_python():
-    """Run a study and write its page, as the guide does."""
+    """Run a study and write its page, as in the guide."""
     import surface_consistency as sc
     from tests.faults.plugins import Echo
 
@@ -161,15 +161,17 @@ def run_in_python():
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """A command line, what stands there before it, and the run that it leaves.
+    """A command that is interrupted.
 
-    The words "python" and a name are the function of that name in this module.
-    What stands there before is made by command lines, or by functions of the folder.
+    The words of a command line can be "python" and the name of a function of this module.
     """
 
     words: tuple[str, ...]
+    """The command line."""
     before: tuple = ()
+    """Command lines, or functions of the folder, that are called before."""
     run: str | None = "run"
+    """Folder of the run that the command writes; None if it writes no run."""
 
 
 COMMANDS = {
@@ -191,18 +193,18 @@ COMMANDS = {
         ),
         run="run/fuzzy-0.5",
     ),
-    "run forms": Command((*FORMS, *ECHO, "--out", "run", *QUICK), before=(asked_in_forms,)),
-    "run unlearning": Command((*WEIGHTS, *ECHO, "--out", "run", *QUICK), before=(asked_in_forms,)),
+    "run forms": Command((*FORMS, *ECHO, "--out", "run", *QUICK), before=(write_questions,)),
+    "run unlearning": Command((*UNLEARN, *ECHO, "--out", "run", *QUICK), before=(write_questions,)),
     "analyse unlearning": Command(
         ("analyse", "unlearning", "full/TOFU_EVAL.json", "kept/TOFU_EVAL.json", "--out", "page"),
-        before=(logs_of_weights,),
+        before=(write_unlearning_logs,),
         run=None,
     ),
     "accuracy --out": Command(
-        ("accuracy", "forms.csv", "--out", "page"), before=(verdicts_of_forms,), run=None
+        ("accuracy", "forms.csv", "--out", "page"), before=(write_labels,), run=None
     ),
     "consistency --out": Command(
-        ("consistency", "forms.csv", "--out", "page"), before=(verdicts_of_forms,), run=None
+        ("consistency", "forms.csv", "--out", "page"), before=(write_labels,), run=None
     ),
     "run again": Command((*RUN, "--out", "run", *QUICK), before=((*RUN, "--out", "run", *QUICK),)),
     "score RUN": Command(
@@ -234,10 +236,10 @@ COMMANDS = {
         (*MODELS, "--margin", "0.1"), before=((*MODELS, "--by", "kind"),), run=None
     ),
     "Python, Result.save of accuracy, consistency, paired and compare": Command(
-        ("python", "save_results"), before=(verdicts_of_forms,), run=None
+        ("python", "save_results"), before=(write_labels,), run=None
     ),
     "Python, Result.save over another": Command(
-        ("python", "save_again"), before=(verdicts_of_forms, ("python", "save_results")), run=None
+        ("python", "save_again"), before=(write_labels, ("python", "save_results")), run=None
     ),
     "Python, run": Command(("python", "run_in_python")),
     "run, two models": Command(
@@ -322,12 +324,12 @@ COMMANDS = {
         run=None,
     ),
 }
-NOT_STRUCK = {
+NOT_KILLED = {
     "lm-eval": "another program writes",
     "lm-eval-path": "writes nothing",
-    "analyse memorization": "adds tables as `analyse frequency` does",
-    "analyse popularity": "adds tables as `analyse frequency` does",
-    "analyse mechanism": "adds tables as `analyse frequency` does, of a model that is ablated",
+    "analyse memorization": "adds tables in the same way as `analyse frequency`",
+    "analyse popularity": "adds tables in the same way as `analyse frequency`",
+    "analyse mechanism": "adds tables of an ablated model in the same way as `analyse frequency`",
 }
 """Commands that are not killed, and why."""
 
@@ -337,8 +339,8 @@ class Disk:
 
     Args:
         home: The folder.
-        full: Number of the operation from which on the disk is full.
-        copies: Where what stands there at an operation is kept, by number and kind of death.
+        full: Index of the operation at which the disk is full.
+        copies: Folders for copies of the state at an operation, by its index and kind of fault.
     """
 
     def __init__(self, home, full=None, copies=()):
@@ -348,15 +350,15 @@ class Disk:
         self._raw = {}
 
     def install(self):
-        """Replace the file operations of Python in this short-lived process."""
+        """Replace the file operations of Python in this process, which runs one command."""
         for name in ("replace", "rename", "unlink", "remove", "mkdir", "rmdir", "truncate"):
-            setattr(os, name, self._watched(name, getattr(os, name)))
+            setattr(os, name, self._counted(name, getattr(os, name)))
         os.fsync = self._synced(os.fsync)
         os.open = self._opened(os.open)
         io.open = builtins.open = self.open
 
     def count(self, what, path):
-        """Count an operation; return its number, or None where it is elsewhere."""
+        """Count an operation; return its index, or None if the path is not in the folder."""
         if not isinstance(path, str | os.PathLike) or not self._is_ours(path):
             return None
         place = len(self.operations)
@@ -367,29 +369,29 @@ class Disk:
         return place
 
     def keep(self, place, kind):
-        """Copy the folder as it stands, if that is asked for here."""
+        """Copy the folder in its present state, if `copies` contains this operation."""
         if copy := self.copies.get((place, kind)):
             shutil.copytree(self.home, copy)
 
     def open(self, file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, **more):
-        """Open a file; what is written to it passes by."""
+        """Open a file; its writes are counted."""
         if not set(mode) & set("wax+") or more or not isinstance(file, str | os.PathLike):
             return self._open(file, mode, buffering, encoding, errors, newline, **more)
         self.count("open", file)
-        raw = _Watched(self, file, mode.replace("b", "").replace("t", ""))
+        raw = _CountedFile(self, file, mode.replace("b", "").replace("t", ""))
         if buffering == 0:
             return raw
-        made = io.BufferedRandom if "+" in mode else io.BufferedWriter
-        return made(raw) if "b" in mode else io.TextIOWrapper(made(raw), encoding, errors, newline)
+        wrap = io.BufferedRandom if "+" in mode else io.BufferedWriter
+        return wrap(raw) if "b" in mode else io.TextIOWrapper(wrap(raw), encoding, errors, newline)
 
     def _is_ours(self, path):
         return os.path.abspath(os.fspath(path)).startswith(self.home + os.sep)
 
     def _names(self, what, path):
-        """A full disk names the file where a name was given, not where bytes were."""
+        """Return the file name of the error; the system gives none for writes and syncs."""
         return () if what in ("write", "fsync") else (os.fspath(path),)
 
-    def _watched(self, name, function):
+    def _counted(self, name, function):
         def call(path, *arguments, **options):
             target = arguments[0] if name in ("replace", "rename") else path
             if (folder := options.get("dir_fd")) is not None:
@@ -415,7 +417,7 @@ class Disk:
         return call
 
 
-class _Watched(io.FileIO):
+class _CountedFile(io.FileIO):
     """A file whose writes are counted."""
 
     def __init__(self, disk, file, mode):
@@ -445,18 +447,20 @@ class _Clock(datetime):
 
 
 def call(words, home, *, full=None, copies=()):
-    """Run a command in a process of its own.
+    """Run a command in a separate process.
+
+    The modules that an uninterrupted command imports are also imported into this process, so that
+    later processes start with them.
 
     Returns:
-        Exit code, what was printed as an error, and the file operations. What an undisturbed
-        command imports is then imported here too, so that the next process finds it.
+        Exit code, text printed to stderr, and the file operations.
     """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.close(reading)
-            _serve(words, home, writing, Disk(home, full, copies))
+            _run_and_exit(words, home, writing, Disk(home, full, copies))
         finally:
             os._exit(99)
     os.close(writing)
@@ -474,19 +478,19 @@ def call(words, home, *, full=None, copies=()):
     return tuple(ended)
 
 
-def _serve(words, home, pipe, disk):
-    """Run a command here, tell the pipe what came of it, and end."""
+def _run_and_exit(words, home, pipe, disk):
+    """Run a command in this process, write its result to the pipe, and exit."""
     from surface_consistency.cli import main as cli
-    from surface_consistency.engine import generate, run as asking
-    from surface_consistency.engine.judging import judges as judging
+    from surface_consistency.engine import generate, run as run_module
+    from surface_consistency.engine.judging import judges as judge_module
     from surface_consistency.errors import SurfaceConsistencyError
     from surface_consistency.runs import job
 
     os.chdir(home)
-    asking.datetime = judging.datetime = job.datetime = _Clock
+    run_module.datetime = judge_module.datetime = job.datetime = _Clock
     generate._STORE_SECONDS = (
         -1.0
-    )  # Each answer is stored when it comes, however slow the computer.
+    )  # Each answer is stored immediately, so that the operations do not depend on speed.
     sys.modules["matplotlib"] = None
     printed, errors = io.StringIO(), io.StringIO()
     disk.install()
@@ -511,7 +515,7 @@ def _serve(words, home, pipe, disk):
 
 
 def contents(home):
-    """Read all files below a folder, but for locks, half-written ones, and what a build stages."""
+    """Read all files of a folder, except locks, partial files and the staged files of a build."""
     return {
         path.relative_to(home).as_posix(): path.read_bytes()
         for path in home.rglob("*")
@@ -522,7 +526,7 @@ def contents(home):
 
 
 def numbers(home, run):
-    """Report a run: its tables, or the line that refuses it, or what went wrong."""
+    """Return the tables of the report of a run, None after an error line, or any other output."""
     page = home.with_name("probe")
     shutil.rmtree(page, ignore_errors=True)
     code, output, _ = call(
@@ -530,12 +534,12 @@ def numbers(home, run):
     )
     if code == 0:
         return contents(page / "tables")
-    is_told = code == 2 and output.startswith("error: ") and "Traceback" not in output
-    return None if is_told else {"": f"rc {code}: {output[-500:]}".encode()}
+    is_error_line = code == 2 and output.startswith("error: ") and "Traceback" not in output
+    return None if is_error_line else {"": f"rc {code}: {output[-500:]}".encode()}
 
 
-def strike_all(name, command, home, n_points, rng, only=""):
-    """Strike a command at its operations, and yield each point with what is wrong, or None."""
+def interrupt_all(name, command, home, n_points, rng, only=""):
+    """Interrupt a command at its operations; yield each point with its failure or None."""
     start, work = home / "start", home / "work"
     work.mkdir(parents=True)
     _prepare(work)
@@ -548,8 +552,8 @@ def strike_all(name, command, home, n_points, rng, only=""):
             raise RuntimeError(f"{name}: {words} ended with {code}: {output}")
     shutil.copytree(work, start)
 
-    def renew(source):
-        # In the same place, since plans hold paths.
+    def restore(source):
+        # The path is the same for all copies, since plans contain paths.
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(source, work)
 
@@ -558,7 +562,7 @@ def strike_all(name, command, home, n_points, rng, only=""):
     code, output, operations = call(list(command.words), work)
     if code:
         raise RuntimeError(f"{name} ended with {code}: {output}")
-    wanted = contents(work)
+    expected = contents(work)
     if has_run:
         known.append(numbers(work, command.run))
     points = [(place, "kill") for place in range(len(operations))]
@@ -567,75 +571,75 @@ def strike_all(name, command, home, n_points, rng, only=""):
     points = [(p, kind) for p, kind in points if re.search(only, described(kind, operations[p]))]
     points = sorted(rng.sample(points, min(n_points, len(points))))
     copies = {point: home / "copies" / f"{point[0]}-{point[1]}" for point in points}
-    renew(start)
-    _, _, again = call(list(command.words), work, copies=copies)
-    if _nameless(again) != _nameless(operations):
-        raise RuntimeError(f"{name} does other things when it is run again")
+    restore(start)
+    _, _, repeated = call(list(command.words), work, copies=copies)
+    if _without_process_ids(repeated) != _without_process_ids(operations):
+        raise RuntimeError(f"{name} has other operations in its second run")
 
     def check():
-        """Describe what is wrong with the files that remain, or return None."""
+        """Check the remaining files; return the failure or None."""
         if has_run:
             found = numbers(work, command.run)
             if found is not None and found not in known:
                 return f"other numbers: {_difference(known[-1] or {}, found)}"
         code, output, _ = call(list(command.words), work)
         if code or "Traceback" in output:
-            return f"again: rc {code}: {output[-800:]}"
+            return f"repeated: rc {code}: {output[-800:]}"
         found = contents(work)
-        return None if found == wanted else f"again: {_difference(wanted, found)}"
+        return None if found == expected else f"repeated: {_difference(expected, found)}"
 
     checked = {}
     for point in points:
         place, kind = point
-        wrong = None
+        fault = None
         if kind == "full":
-            renew(start)
+            restore(start)
             code, output, _ = call(list(command.words), work, full=place)
             if code not in (0, 2) or "Traceback" in output:
-                wrong = f"rc {code}: {output[-800:]}"
+                fault = f"rc {code}: {output[-800:]}"
             elif code == 2 and not _names_a_file(output):
-                wrong = f"no file is named: {output}"
+                fault = f"no file is named: {output}"
         else:
-            renew(copies[point])
+            restore(copies[point])
             shutil.rmtree(copies[point])
-        left = _state(work)
-        if left not in checked:
-            checked[left] = check()
-        yield f"{name}, {described(kind, operations[place])} ({place})", wrong or checked[left]
+        state = _state(work)
+        if state not in checked:
+            checked[state] = check()
+        yield f"{name}, {described(kind, operations[place])} ({place})", fault or checked[state]
 
 
-def _nameless(operations):
-    """Leave out of operations which process did them."""
-    return [(what, _OF_PROCESS.sub("", path)) for what, path in operations]
+def _without_process_ids(operations):
+    """Remove process ids from the paths of operations."""
+    return [(what, _PROCESS_ID.sub("", path)) for what, path in operations]
 
 
 def _state(home):
-    """Digest all that stands in a folder; of locks and half-written files, but for the process."""
+    """Return a digest of the files of a folder, without process ids and the content of locks."""
     digest = hashlib.sha256()
     for path in sorted(home.rglob("*")):
-        name = _OF_PROCESS.sub("", path.relative_to(home).as_posix())
+        name = _PROCESS_ID.sub("", path.relative_to(home).as_posix())
         content = path.read_bytes() if path.is_file() and path.suffix != ".lock" else b""
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.digest()
 
 
 def described(kind, operation):
-    """Name a point, such as "kill at replace run/scoring.json"."""
+    """Return the name of a point, such as "kill at replace run/scoring.json"."""
     return f"{kind} at {' '.join(operation)}"
 
 
 def _names_a_file(output):
-    """Tell whether an error of one line per model names what could not be written."""
+    """Return whether each error line (one per model) names the file that could not be written."""
     lines = re.findall("^error: (.*)$", output, re.MULTILINE)
     names = re.compile(r".*[/.]|(out )?\w+ cannot be ")
     return bool(lines) and all(map(names.match, lines))
 
 
-def _difference(wanted, found):
+def _difference(expected, found):
     """List the files that differ."""
-    names = [name for name in sorted({*wanted, *found}) if wanted.get(name) != found.get(name)]
+    names = [name for name in sorted({*expected, *found}) if expected.get(name) != found.get(name)]
     first = names[0] if names else ""
-    return f"{names[:6]}: {wanted.get(first, b'')[:150]!r} / {found.get(first, b'')[:150]!r}"
+    return f"{names[:6]}: {expected.get(first, b'')[:150]!r} / {found.get(first, b'')[:150]!r}"
 
 
 def _prepare(home):
@@ -669,12 +673,12 @@ def _prepare(home):
 
 
 def _article(topic):
-    """Make the article of a topic."""
+    """Return the article of a topic."""
     text = " ".join([topic.long_answer, *(one.answer for one in topic.questions)])
     return {"title": topic.topic, "category": topic.category, "text": text}
 
 
-_OF_PROCESS = re.compile(r"[-.]\d+(-\d+)?(?=\.part)")
+_PROCESS_ID = re.compile(r"[-.]\d+(-\d+)?(?=\.part)")
 
 _PAGE = (
     "<page><title>{0}</title><ns>0</ns><id>{1}</id><revision><id>9</id><model>wikitext</model>"
@@ -726,7 +730,7 @@ def _write(path, rows):
 
 
 def _import_all():
-    """Load what every command needs, so that processes only fork."""
+    """Import the modules that all commands need, so that forked processes do not import them."""
     import pyarrow.parquet  # noqa: F401
 
     import tests.faults.plugins  # noqa: F401
@@ -737,35 +741,35 @@ def _import_all():
 
 
 def main(argv=None):
-    """Strike commands; print a Markdown table of points and failures, and each failure."""
-    reader = argparse.ArgumentParser(description=main.__doc__)
-    reader.add_argument("--points", type=int, default=10**9, help="of each command, at most")
-    reader.add_argument("--seed", type=int, default=0)
-    reader.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
-    reader.add_argument("--only", default="", help='pattern of points, such as "full at open"')
-    reader.add_argument("names", nargs="*")
-    given = reader.parse_args(argv)
+    """Interrupt commands; print a Markdown table of points and failures, and each failure."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--points", type=int, default=10**9, help="maximum number per command")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="maximum time")
+    parser.add_argument("--only", default="", help='pattern of points, such as "full at open"')
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args(argv)
     _import_all()
     gc.freeze()
-    until = time.monotonic() + given.seconds
+    until = time.monotonic() + args.seconds
     kinds, failures = Counter(), []
     print("| command | points | failures |\n|---|---|---|")
-    for name in given.names or COMMANDS:
+    for name in args.names or COMMANDS:
         tries = bad = 0
         with tempfile.TemporaryDirectory() as home:
-            rng = random.Random(given.seed)
+            rng = random.Random(args.seed)
             command, folder = COMMANDS[name], Path(home) / "x"
-            points = strike_all(name, command, folder, given.points, rng, given.only)
+            points = interrupt_all(name, command, folder, args.points, rng, args.only)
             try:
-                for where, wrong in points:
+                for where, fault in points:
                     tries += 1
                     kinds[where.partition(", ")[2].split(" at ")[0].rpartition(" ")[2]] += 1
-                    if wrong is not None:
+                    if fault is not None:
                         bad += 1
-                        failures.append(f"{where}\n  {wrong}")
+                        failures.append(f"{where}\n  {fault}")
                     if time.monotonic() > until:
                         break
-            except RuntimeError as error:  # The command fails without a kill; the others still run.
+            except RuntimeError as error:  # The command fails without a fault; continue the others.
                 bad += 1
                 failures.append(str(error))
         print(f"| {name} | {tries} | {bad} |", flush=True)

@@ -1,4 +1,4 @@
-"""Truncated or damaged dumps of Wikimedia: correct rows, or an error that names the file."""
+"""Truncated or damaged Wikimedia dumps are read correctly or raise an error that names the file."""
 
 import bz2
 import gzip
@@ -13,16 +13,16 @@ MINI = Path(__file__).resolve().parents[1] / "surface_consistency_build" / "wiki
 
 
 class _Dump(Family):
-    """Files of one kind.
+    """Dumps of one format.
 
-    A cut file is refused, or its rows are those of the whole. Where only blank lines or comments
-    are missing it is whole. Where a format marks no end, rows before the cut are read and the
-    caller gets an error. Damaged files are read correctly or rejected.
+    A truncated dump raises an error, or it has the rows of the complete dump if only blank lines
+    or comments are missing. If the format has no end mark, the reader returns the rows before the
+    cut and reports that it cannot detect a truncation. A damaged dump is read or raises an error.
     """
 
     file = ""
-    whole_after = b""
-    """What must be left of a file that may be read as whole."""
+    end_mark = b""
+    """End mark of the format; empty if it has none."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -33,11 +33,11 @@ class _Dump(Family):
         assert self.rows
 
     def read(self, path, **options):
-        """Read some of what the file holds."""
+        """Read a part of the content of a file."""
         raise NotImplementedError
 
     def outcome(self, path):
-        """Read a file: its rows, and whether it is told that nobody can tell its end."""
+        """Return the rows of a file, and whether the reader reports that the end is unmarked."""
         seen = []
         with warnings.catch_warnings(record=True):
             warnings.simplefilter("always")
@@ -57,22 +57,22 @@ class _Dump(Family):
         path = self.home / Path(self.file).with_suffix("").name
         path.write_bytes(data)
         try:
-            rows, is_told = self.outcome(path)
+            rows, is_reported = self.outcome(path)
         except DataError as error:
             return None if path.name in str(error) else f"no file is named: {error}"
         except Exception:
             return traceback.format_exc()[-700:]
-        if not cut or rows == self.rows or is_told:
+        if not cut or rows == self.rows or is_reported:
             return None
-        if pack is not None and not self.whole_after:
-            return None  # Whoever packs half a file whose format marks no end makes a whole one.
+        if pack is not None and not self.end_mark:
+            return None  # A truncated text that is then compressed is a complete file.
         return f"cut to {place} bytes: {len(rows)} of {len(self.rows)} rows"
 
 
 class Sql(_Dump):
     """A table of MediaWiki."""
 
-    file, whole_after = "enwiki-20260101-page.sql.gz", b"-- Dump completed"
+    file, end_mark = "enwiki-20260101-page.sql.gz", b"-- Dump completed"
 
     def read(self, path, **options):
         from surface_consistency_build.wikimedia.sql import read_sql
@@ -96,7 +96,7 @@ class Pageviews(_Dump):
 class Pages(_Dump):
     """Pages with their texts, in XML."""
 
-    file, whole_after = "enwiki-20260101-pages-articles.xml.bz2", b"</mediawiki>"
+    file, end_mark = "enwiki-20260101-pages-articles.xml.bz2", b"</mediawiki>"
 
     def read(self, path, **options):
         from surface_consistency_build.wikimedia.pages_xml import read_pages
@@ -105,14 +105,14 @@ class Pages(_Dump):
 
 
 class Entities(_Dump):
-    """Entities of Wikidata, an array with one per line."""
+    """Entities of Wikidata: a JSON array with one entity per line."""
 
-    file, whole_after = "wikidata-20260101-all.json.gz", b"\n]"
+    file, end_mark = "wikidata-20260101-all.json.gz", b"\n]"
 
     def read(self, path, **options):
         from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 
-        asked = {"properties": ["P31"], "language": "en", "wiki": "enwiki", "batch_size": 1}
-        batches = read_entity_batches(path, fallback_languages=(), **asked, **options)
+        query = {"properties": ["P31"], "language": "en", "wiki": "enwiki", "batch_size": 1}
+        batches = read_entity_batches(path, fallback_languages=(), **query, **options)
         tables = ((one.entities, one.aliases, one.claims) for one in batches)
         return [[table.to_pydict() for table in item] for item in tables]

@@ -1,8 +1,8 @@
-"""Run folders whose files are damaged: the numbers of a plain loop, or errors that name the file.
+"""Run folders with damaged files: commands return correct numbers or errors that name the file.
 
-A small run is made once. Each input damages a file, with or without corrected digests. A command
-that ends well must have the numbers that a loop over the files computes; one that fails names the
-file and the field, column, row or count, and leaves each file as it was.
+A small run is written once. Each input damages one file, with or without corrected digests. If a
+command succeeds, its numbers must equal those of a loop over the files. If it fails, its message
+must name the file and the field, column, row or count, and all files must be unchanged.
 """
 
 import contextlib
@@ -16,13 +16,13 @@ import shutil
 import signal
 import socket
 
-from tests.faults.inputs import TEXTS, VALUES, Family, command, damaged, disorder, places
+from tests.faults.inputs import TEXTS, VALUES, Family, command, damaged, places, violation
 
 QUICK = ("--setting", "resamples=5")
 RUN = ("run", "redirectqa", "--source", "sample", "--limit", "3", "--repeat", "2", *QUICK)
 RUN += ("--runner", "tests.faults.plugins:Echo", "--setting", "agreement=false", "--json")
 SECONDS = 60
-SHARES = {"score": 6, "report": 2, "analyse": 1, "export": 1, "compare": 2, "run": 2}
+WEIGHTS = {"score": 6, "report": 2, "analyse": 1, "export": 1, "compare": 2, "run": 2}
 PLANNED = ("targets.parquet", "pairs.parquet", "plan.json", "prompts.jsonl")
 FILES = ("manifest.json", "scoring.json", "generations.jsonl", "generations-repeat.jsonl")
 FILES += ("verdicts.parquet", "verdicts-repeat.parquet", "outcomes.parquet", *PLANNED[:3])
@@ -33,17 +33,17 @@ COUNTS = ("both", "first_only", "second_only", "neither", "n_missing")
 _PLACE = re.compile(
     r"field '|column |row |line \d|:\d+|\d rows|byte|gone|no |missing|not |leads|digest|symbolic"
 )
-_WHOLE = re.compile(r"is not the file|another digest|Invalid JSON: .* at line \d+ column \d+")
-_INSTEAD = re.compile("other settings|not listed as written")
-"""The message names the setting, or the file that would be replaced."""
+_WHOLE_FILE = re.compile(r"is not the file|another digest|Invalid JSON: .* at line \d+ column \d+")
+_EXEMPT = re.compile("other settings|not listed as written")
+"""Messages that name a setting, or a file that would be replaced, instead of a damaged place."""
 
 
 class Hang(BaseException):
-    """A command does not end."""
+    """A command exceeded the maximum time."""
 
 
 def stop(*_):
-    """Interrupt a command that does not end."""
+    """Interrupt a command that exceeds the maximum time."""
     raise Hang(f"no end within {SECONDS} s")
 
 
@@ -55,12 +55,12 @@ def rows(path):
 
 
 def by_pair(row):
-    """Order rows."""
+    """Return the sort key of a row."""
     return str(row["pair"])
 
 
 def tree(home):
-    """Describe all files of a folder: links by their targets, special files by their modes."""
+    """Return bytes of files, targets of links and modes of other entries, by relative path."""
     found = {}
     for path in home.rglob("*"):
         state = path.read_bytes if path.is_file() else path.lstat
@@ -70,7 +70,7 @@ def tree(home):
 
 
 def changed(content, rng):
-    """Damage one field; return the content, and words of which a message has one."""
+    """Damage one field; return the content and words, one of which must be in the message."""
     content = copy.deepcopy(content)
     inside, name = rng.choice(places(content))
     kind = rng.randrange(5)
@@ -87,7 +87,7 @@ def changed(content, rng):
 
 
 def altered(table, rng):
-    """Damage a column or rows; return the table, and words of which a message has one."""
+    """Damage a column or rows; return the table and words, one of which must be in the message."""
     import pyarrow as pa
 
     name, n = rng.choice(table.column_names), len(table)
@@ -126,7 +126,7 @@ def altered(table, rng):
 
 
 class Folders(Family):
-    """Fields, columns, rows and lines of a run's files that are changed."""
+    """Run folders in which a field, column, row or line of a file is changed."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -134,9 +134,9 @@ class Folders(Family):
         assert command([*RUN, "--out", self.out])[0] == 0
         (self.out / "notes.txt").write_text("mine")
         shutil.copytree(self.out, self.fresh)
-        for verb in SHARES:
-            wrong = self.judge(verb, *self.send(verb), {}, "", set())
-            assert wrong is None, wrong
+        for verb in WEIGHTS:
+            fault = self.check(verb, *self.send(verb), {}, "", set())
+            assert fault is None, fault
             self.restore()
 
     def restore(self):
@@ -166,32 +166,32 @@ class Folders(Family):
 
     def attempt(self, rng):
         self.restore()
-        verb = rng.choices(list(SHARES), SHARES.values())[0]
+        verb = rng.choices(list(WEIGHTS), WEIGHTS.values())[0]
         name, changes = self.damage(rng)
         before = tree(self.home)
-        wrong = self.judge(verb, *self.send(verb), before, name, changes)
-        return wrong and f"{verb}, {name} ({', '.join(sorted(changes))[:80]}): {wrong}"
+        fault = self.check(verb, *self.send(verb), before, name, changes)
+        return fault and f"{verb}, {name} ({', '.join(sorted(changes))[:80]}): {fault}"
 
-    def judge(self, verb, code, out, err, before, name, changes):
-        """Describe what is wrong with a result, or return None."""
-        if (wrong := disorder(code, out, err)) is not None:
-            return wrong
+    def check(self, verb, code, out, err, before, name, changes):
+        """Describe the fault of a result; return None if there is none."""
+        if (fault := violation(code, out, err)) is not None:
+            return fault
         if code == 2:
             after = tree(self.home)
-            # The same command writes the plan anew, from the data.
+            # `run` writes the files of the plan again from the data.
             mine = [f for f in before if verb != "run" or f.removeprefix("run/") not in PLANNED]
             if lost := [one for one in mine if after.get(one) != before[one]]:
                 return f"lost or changed {lost}: {err[:300]}"
-            if not _INSTEAD.search(err) and not (name.split("/")[-1] in err and _PLACE.search(err)):
-                return f"names no file or place: {err[:500]}"
-            is_named = any(word[:14] in err for word in changes) or _WHOLE.search(err)
-            return None if is_named or not changes else f"does not name it: {err[:500]}"
+            if not _EXEMPT.search(err) and not (name.split("/")[-1] in err and _PLACE.search(err)):
+                return f"does not name the file and the place: {err[:500]}"
+            is_named = any(word[:14] in err for word in changes) or _WHOLE_FILE.search(err)
+            return None if is_named or not changes else f"does not name the change: {err[:500]}"
         try:
-            wanted = self.naive(verb)
+            expected = self.naive(verb)
         except Exception as error:
-            return f"accepted what no loop reads: {error!r}"
+            return f"accepted files that the loop cannot read: {error!r}"
         found = self.found(verb, out)
-        return None if found == wanted else f"{found} rather than {wanted}: {err[:200]}"
+        return None if found == expected else f"{found} rather than {expected}: {err[:200]}"
 
     def found(self, verb, out):
         """Read the output of a command."""
@@ -209,7 +209,7 @@ class Folders(Family):
         return [{name: overall[name] for name in ("model", *COUNTS)}, *noise]
 
     def naive(self, verb):
-        """Compute with plain loops what a command must tell of the files that are there."""
+        """Compute the expected result of a command from the files, with plain loops."""
         manifest = json.loads((self.out / "manifest.json").read_bytes())
         if verb in ("score", "run"):
             return self.outcomes(manifest["model"], self.out if verb == "score" else self.fresh)
@@ -230,14 +230,14 @@ class Folders(Family):
         return [{"model": manifest["model"], **counts}, *noise]
 
     def outcomes(self, model, planned):
-        """Judge the answers of the log as the rule of PopQA does, and join them in pairs."""
+        """Score the answers in the log with the rule of PopQA, and join them in pairs."""
         texts, targets = {}, {row["target_id"]: row for row in rows(planned / "targets.parquet")}
         for folder in dict.fromkeys((self.out, planned)):
             for line in (folder / "generations.jsonl").read_text(encoding="utf-8").split("\n"):
                 answer = json.loads(line) if line.strip() else {"finish_reason": "error"}
                 if answer["finish_reason"] != "error":
                     texts.setdefault(answer["prompt_key"], answer["text"])
-        made, asked = [], {row["prompt_id"]: row["prompt_key"] for row in targets.values()}
+        outcomes, prompts = [], {row["prompt_id"]: row["prompt_key"] for row in targets.values()}
         for pair in rows(planned / "pairs.parquet"):
             row = {"study": "redirectqa", "model": model}
             row |= {key: cell for key, cell in pair.items() if not key.endswith("_target")}
@@ -249,12 +249,12 @@ class Folders(Family):
                 forms = [f for one in accepted for f in (one, one.lower(), one.capitalize())]
                 row[f"{side}_correct"] = None if text is None else any(f in line for f in forms)
                 row[f"{side}_prediction"] = None if text is None else line
-            made.append(row)
-        missing = sum(key not in texts for key in asked.values())
-        return [(len(asked), missing), *sorted(made, key=by_pair)]
+            outcomes.append(row)
+        missing = sum(key not in texts for key in prompts.values())
+        return [(len(prompts), missing), *sorted(outcomes, key=by_pair)]
 
     def damage(self, rng):
-        """Damage what a file holds; return its name, and words of which a message has one."""
+        """Damage the content of a file; return its name, and words as in `changed`."""
         name = rng.choice(FILES)
         path, changes = self.out / name, set()
         if path.suffix == ".parquet":
@@ -286,7 +286,7 @@ class Folders(Family):
         return name, changes
 
     def correct(self, name, rng):
-        """In most inputs, write the digest of a file wherever the folder has one."""
+        """In most inputs, replace every stored digest of the file by its new digest."""
         digest = hashlib.sha256((self.out / name).read_bytes()).hexdigest()
         for file in ("plan.json", "scoring.json") if rng.random() < 0.75 else ():
             content = json.loads((self.out / file).read_bytes()) if name != file else {}
@@ -297,7 +297,7 @@ class Folders(Family):
 
 
 class Files(Folders):
-    """Files of a run that are missing, empty, repeated, truncated, links or special files."""
+    """Run folders with a file that is missing, damaged, doubled, a folder, link, pipe or socket."""
 
     def damage(self, rng):
         name = rng.choice((*FILES, *FILES, *OTHERS))

@@ -1,9 +1,9 @@
-"""Sends hostile files through the commands, and holds what comes out against an oracle.
+"""Run the commands on hostile files, and compare their results with an independent computation.
 
-Every family makes inputs from a seed, each with what must become of it: a right result, which the
-oracle computes by itself, or a refusal in lines that begin with "error:". A traceback, a warning of
-a library, another exit code, raw control characters on the terminal, or a result that is not the
-oracle's is a failure. Pages are not set here: the browser tests do that.
+Every family generates inputs from a seed, each with its expected end: a correct result, which the
+family computes independently, or an error in lines that begin with "error:". A failure is a
+traceback, a warning of a library, another exit code, raw control characters on the terminal, or a
+different result. Pages are not rendered here; the browser tests render them.
 
     python -m tests.faults.hostile [--inputs N] [--seconds S] [NAME ...]
 """
@@ -31,13 +31,13 @@ from tests.faults.folders import Files, Folders
 from tests.faults.inputs import (
     ANY,
     CODES,
-    REFUSED,
+    REJECTED,
     TEXTS,
     Family,
     command,
     damaged,
-    disorder,
-    judged,
+    verify,
+    violation,
 )
 from tests.faults.layouts import Layouts, Real
 from tests.faults.makers import Articles, Parts, RedirectRows, Topics
@@ -49,18 +49,18 @@ QUICK = ("--json", "--wide")
 
 
 class Verdicts(Family):
-    """Verdicts with hostile facts, groups and cells: counts are those of a plain loop."""
+    """Correctness labels with hostile facts, groups and cells; a plain loop counts the pairs."""
 
     good = ("0", "1", "", "true", "False", "1.0", " 1 ")
     bad = ("yes", "1,0", "[[[[", "NA", "right")
 
     def attempt(self, rng):
-        spoiled = rng.random() < 0.2
+        is_bad = rng.random() < 0.2
         rows = []
         for place in range(rng.randint(1, 9)):
             cells = [rng.choice(self.good), rng.choice(self.good)]
             rows.append([f"{rng.choice(TEXTS)}{place}", *cells, rng.choice(TEXTS)])
-        if spoiled:
+        if is_bad:
             rng.choice(rows)[rng.randint(1, 2)] = rng.choice(self.bad)
         path = self.home / f"v.{rng.choice(('csv', 'jsonl', 'tsv'))}"
         names = ("item", "a", "b", rng.choice(("g", "=g", "größe")))
@@ -76,8 +76,8 @@ class Verdicts(Family):
         words = ["paired", path, "--first", "a", "--second", "b", *QUICK]
         code, out, err = command([*words, "--by", names[3]] if by else words)
         if err.startswith("error: ") and "\x00" in "".join(map(str, rows)):
-            return disorder(code, out, err)
-        return judged(code, out, err, REFUSED if spoiled else self.count(rows), lambda: total(out))
+            return violation(code, out, err)
+        return verify(code, out, err, REJECTED if is_bad else self.count(rows), lambda: total(out))
 
     def count(self, rows):
         """Count pairs in a plain loop."""
@@ -98,25 +98,25 @@ def total(out):
 
 
 class Bytes(Family):
-    """Files of verdicts whose bytes are damaged: read or refused, in good order."""
+    """Files of correctness labels with damaged bytes; they may be accepted or rejected."""
 
     def attempt(self, rng):
         rows = [{"item": str(i), "a": i % 2, "b": 1, "g": rng.choice(TEXTS)} for i in range(5)]
         suffix = rng.choice(("csv", "jsonl", "json"))
         if suffix == "csv":
-            made = "\r\n".join(["item,a,b", *(f"{i},{i % 2},1" for i in range(5))])
+            content = "\r\n".join(["item,a,b", *(f"{i},{i % 2},1" for i in range(5))])
         elif suffix == "jsonl":
-            made = "\n".join(map(json.dumps, rows))
+            content = "\n".join(map(json.dumps, rows))
         else:
-            made = json.dumps(rows)
+            content = json.dumps(rows)
         path = self.home / f"d.{suffix}"
-        path.write_bytes(damaged(made.encode(), rng))
+        path.write_bytes(damaged(content.encode(), rng))
         words = ["paired", path, "--first", "a", "--second", "b", *QUICK]
-        return judged(*command(words), ANY, None)
+        return verify(*command(words), ANY, None)
 
 
 class _Scored(Family):
-    """Families that score answers to the bundled sample; the page is left out."""
+    """Families that score answers to the bundled sample, without the page."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -131,27 +131,27 @@ class _Scored(Family):
             rows.write_text("".join(json.dumps(row) + "\n" for row in rows_of_sample()))
 
     def scored(self, answers):
-        """Say what the verdicts must be: right where the answer is the accepted one."""
+        """Return the expected labels: True if the answer is the accepted one."""
         return {name: answers[name] == self.gold[name] for name in answers}
 
     def found(self):
-        """Read the verdicts of the run."""
+        """Read the correctness labels of the run."""
         import pandas as pd
 
         frame = pd.read_parquet(self.out / "verdicts.parquet")
-        given = frame[frame["reason"].isna()]
-        return dict(zip(given["target_id"], given["correct"].astype(bool), strict=True))
+        labelled = frame[frame["reason"].isna()]
+        return dict(zip(labelled["target_id"], labelled["correct"].astype(bool), strict=True))
 
 
 def rows_of_sample():
-    """Rows of the bundled sample as a file holds them."""
+    """Return rows in the format of a file of the bundled sample."""
     from tests.made_rows import rows_of
 
     return rows_of()
 
 
 class Logs(_Scored):
-    """Run logs that were cut, edited, doubled or joined: what is left is judged, or refused."""
+    """Truncated or edited run logs, or with doubled lines; the other answers are scored."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -172,8 +172,8 @@ class Logs(_Scored):
         lines, place = list(self.lines), rng.randrange(len(self.lines))
         line = json.loads(lines[place])
         name = line["prompt_id"]
-        wanted = self.scored(self.answers)
-        without = {key: value for key, value in wanted.items() if key != name}
+        expected = self.scored(self.answers)
+        without = {key: value for key, value in expected.items() if key != name}
         other = json.dumps(line | {"text": rng.choice(TEXTS[:10]) + "?"})
         failed = json.dumps(
             {"prompt_id": name, "text": None, "finish_reason": "error", "error": "x"}
@@ -185,36 +185,36 @@ class Logs(_Scored):
             lines.insert(rng.randrange(len(lines)), lines[place])
         elif kind == 1:
             lines.insert(rng.randrange(len(lines) + 1), other)
-            wanted = REFUSED
+            expected = REJECTED
         elif kind == 2:
             del lines[place]
-            wanted = without
+            expected = without
         elif kind == 3:
             lines[place] = failed
-            wanted = without
+            expected = without
         elif kind == 4:
             lines.insert(rng.randrange(len(lines) + 1), failed)
         elif kind == 5:
             rng.shuffle(lines)
         elif kind == 6:
             lines.append(lines.pop(place)[: rng.randrange(1, len(self.lines[place]))])
-            tail, wanted = "", without
+            tail, expected = "", without
         elif kind == 7:
             lines[place] = lines[place][: rng.randrange(1, len(lines[place]))]
-            wanted = REFUSED
+            expected = REJECTED
         elif kind == 8:
             lines[place] = json.dumps(line | {"text": text})
-            wanted |= {name: text == self.gold[name]}
+            expected |= {name: text == self.gold[name]}
         elif kind == 9:
             lines[place] = json.dumps(line | {rng.choice(TEXTS): 1})
-            wanted = REFUSED
+            expected = REJECTED
         elif kind == 10:
             field = rng.choice(("text", "finish_reason", "prompt_id"))
             lines[place] = json.dumps(line | {field: rng.choice((1, [], {}, True, 1e99))})
-            wanted = REFUSED
+            expected = REJECTED
         else:
             lines[place] = damaged(lines[place].encode(), rng).decode("utf-8", "replace")
-            wanted = ANY
+            expected = ANY
         shutil.rmtree(self.out, ignore_errors=True)
         shutil.copytree(self.fresh, self.out)
         joined = "\n".join(lines) + tail
@@ -222,7 +222,7 @@ class Logs(_Scored):
         ended = command(
             ["score", self.out, "--rule", "exact", "--setting", "agreement=false", "--json"]
         )
-        return judged(*ended, wanted, self.found)
+        return verify(*ended, expected, self.found)
 
 
 class Predictions(_Scored):
@@ -245,16 +245,16 @@ class Predictions(_Scored):
         suffix = rng.choice(("csv", "jsonl"))
         path = self.home / f"p.{suffix}"
         if suffix == "jsonl":
-            made = "\n".join(json.dumps(row, ensure_ascii=rng.random() < 0.5) for row in rows)
+            content = "\n".join(json.dumps(row, ensure_ascii=rng.random() < 0.5) for row in rows)
         else:
             sheet = io.StringIO()
             writer = csv.writer(sheet, quoting=csv.QUOTE_ALL)
             writer.writerow(("id", "prediction", "extra"))
             writer.writerows(list(row.values()) for row in rows)
-            made = sheet.getvalue()
-        data, wanted = made.encode(), self.scored(answers)
+            content = sheet.getvalue()
+        data, expected = content.encode(), self.scored(answers)
         if rng.random() < 0.3:
-            data, wanted = damaged(data, rng), ANY
+            data, expected = damaged(data, rng), ANY
         path.write_bytes(data)
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["score", "--predictions", path, "--source", "sample", "--out", self.out]
@@ -270,34 +270,34 @@ class Predictions(_Scored):
                 "--json",
             ]
         )
-        if ended[0] == 2 and "\\x00" in repr(made):
-            wanted = ANY
-        return judged(*ended, wanted, self.found)
+        if ended[0] == 2 and "\\x00" in repr(content):
+            expected = ANY
+        return verify(*ended, expected, self.found)
 
 
 class Rows(_Scored):
-    """Rows of a data set with hostile cells: all are counted, or the file is rejected."""
+    """Rows of a data set with hostile cells; all rows are counted, or the file is rejected."""
 
     def attempt(self, rng):
         rows = rows_of_sample()
-        wanted = len({(row["triplet_id"], row["subject_surface"], row["template"]) for row in rows})
+        expected = len({(r["triplet_id"], r["subject_surface"], r["template"]) for r in rows})
         row, kind = rng.choice(rows), rng.randrange(5)
         if kind == 0:
             row[rng.choice(list(row))] = rng.choice((None, 1, [], {}, "", [None], -1, 1e300, "x"))
-            wanted = ANY
+            expected = ANY
         elif kind == 1:
             text = f"{rng.choice(TEXTS)} q"
             row["question"] = f"{text} {row['question']}"
         elif kind == 2:
             for one in rows:
                 one[rng.choice(TEXTS[15:]) + "_x"] = rng.choice(TEXTS)
-            wanted = ANY
+            expected = ANY
         elif kind == 3:
             rng.shuffle(rows)
         path = self.home / "r.jsonl"
         data = "\n".join(map(json.dumps, rows)).encode()
         if kind == 4:
-            data, wanted = damaged(data, rng), ANY
+            data, expected = damaged(data, rng), ANY
         path.write_bytes(data)
         answers = self.home / "a.jsonl"
         lines = [{"id": one["question"], "prediction": "x"} for one in rows]
@@ -305,11 +305,11 @@ class Rows(_Scored):
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["score", "--predictions", answers, "--source", path, "--template", "both"]
         ended = command([*words, "--out", self.out, "--setting", "agreement=false", "--json"])
-        return judged(*ended, wanted, lambda: len(self.found()))
+        return verify(*ended, expected, lambda: len(self.found()))
 
 
 class Replies(_Scored):
-    """Replies of a server that are broken, hostile or of another shape."""
+    """Server responses that are damaged, hostile or of another structure."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -337,26 +337,26 @@ class Replies(_Scored):
     def attempt(self, rng):
         text = rng.choice(TEXTS)
         message = {"role": "assistant", "content": text}
-        whole = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
-        kind, wanted, status, headers = rng.randrange(6), ANY, 200, {}
-        body = json.dumps(whole).encode()
+        response = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+        kind, expected, status, headers = rng.randrange(6), ANY, 200, {}
+        body = json.dumps(response).encode()
         if kind == 4:
             label = rng.choice(("gzip", "x-gzip", "deflate", "br", "zstd", "identity, gzip"))
-            headers, wanted = {"content-encoding": label}, REFUSED
+            headers, expected = {"content-encoding": label}, REJECTED
             body = rng.choice((body, gzip.compress(body), gzip.compress(b" " * 50_000_000)))
         elif kind == 5:
             length = rng.choice(("-1", "0", "1", len(body) - 1, len(body) + 1, 10**18, "1, 2", "x"))
             headers = {"content-length": str(length)}
             headers |= rng.choice(({}, {"transfer-encoding": rng.choice(("chunked", "gzip"))}))
-            wanted = REFUSED
+            expected = REJECTED
         elif kind == 0:
-            wanted = {text.encode("utf-8", "replace").decode()}
+            expected = {text.encode("utf-8", "replace").decode()}
         elif kind == 1:
             body = damaged(body, rng)
         elif kind == 2:
-            part = rng.choice((whole, whole["choices"][0], message))
+            part = rng.choice((response, response["choices"][0], message))
             part[rng.choice(list(part))] = rng.choice((None, 1, [], {}, "x", [[]], True))
-            body = json.dumps(whole).encode()
+            body = json.dumps(response).encode()
         else:
             status = rng.choice((400, 401, 404, 413, 422))
             body = rng.choice(
@@ -390,7 +390,7 @@ class Replies(_Scored):
         options |= {"max_retries": 0, "first_wait": 0, "timeout": 2}
         for name, value in options.items():
             words += ["--runner-option", f"{name}={value}"]
-        return judged(*command(words), wanted, self.texts)
+        return verify(*command(words), expected, self.texts)
 
     def texts(self):
         """Read the answers of the run log."""
@@ -428,7 +428,7 @@ FAMILIES = {
     "exports": (Pages, 8),
     "entities": (Entities, 6),
 }
-"""Families by name, and their share of all inputs."""
+"""Families by name, with their weights in the number of inputs."""
 
 OF_MAKERS = ("counts of names", "counts of pairs", "counts of n-grams")
 OF_MAKERS += ("SQL dumps", "pageviews", "exports", "entities", "rows that are built")
@@ -438,11 +438,11 @@ if find_spec("surface_consistency_build") is None:
 
 
 def send(name, n, seed, home, *, until=float("inf")):
-    """Send inputs of a family, at least one.
+    """Test inputs of a family, at least one.
 
     Returns:
-        How many, how many of them were accepted and refused (by the last command of each; the
-        readers of dumps have no commands), and of failures number and why.
+        The numbers of inputs, of accepted and of rejected inputs (by the last command of each; the
+        readers of dumps have no commands), and the failures as pairs of input number and reason.
     """
     import warnings
 
@@ -456,35 +456,35 @@ def send(name, n, seed, home, *, until=float("inf")):
             break
         tries += 1
         CODES.clear()
-        wrong = family.attempt(random.Random(f"{seed}/{name}/{number}"))
-        if wrong is not None:
-            failures.append((number, wrong))
+        fault = family.attempt(random.Random(f"{seed}/{name}/{number}"))
+        if fault is not None:
+            failures.append((number, fault))
         ends.update(CODES[-1:])
     return tries, ends[0] + ends[3], ends[2], failures
 
 
 def main(argv=None):
-    """Send inputs of all families; print a Markdown table of tries and failures, and examples."""
-    reader = argparse.ArgumentParser(description=main.__doc__)
-    reader.add_argument("--inputs", type=int, default=100_000)
-    reader.add_argument("--seconds", type=float, default=float("inf"), help="in all")
-    reader.add_argument("--seed", type=int, default=0)
-    reader.add_argument("--examples", type=int, default=4)
-    reader.add_argument("names", nargs="*")
-    given = reader.parse_args(argv)
-    names = given.names or list(FAMILIES)
-    shares = sum(FAMILIES[name][1] for name in names)
-    print("| family | inputs | accepted | refused | failures |\n|---|---|---|---|---|")
+    """Test inputs of all families; print a Markdown table of inputs and failures, and examples."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--inputs", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="maximum time in total")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--examples", type=int, default=4)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args(argv)
+    names = args.names or list(FAMILIES)
+    weights = sum(FAMILIES[name][1] for name in names)
+    print("| family | inputs | accepted | rejected | failures |\n|---|---|---|---|---|")
     report, failed = [], 0
     with tempfile.TemporaryDirectory() as home:
         for name in names:
-            n = round(given.inputs * FAMILIES[name][1] / shares)
-            until = time.monotonic() + given.seconds * FAMILIES[name][1] / shares
-            *counts, failures = send(name, n, given.seed, home, until=until)
+            n = round(args.inputs * FAMILIES[name][1] / weights)
+            until = time.monotonic() + args.seconds * FAMILIES[name][1] / weights
+            *counts, failures = send(name, n, args.seed, home, until=until)
             cells = " | ".join(map(str, [name, *counts, len(failures)]))
             print(f"| {cells} |", flush=True)
             failed += len(failures)
-            report += [f"{name} {number}: {wrong}" for number, wrong in failures[: given.examples]]
+            report += [f"{name} {number}: {fault}" for number, fault in failures[: args.examples]]
     print("\n".join(["", *report]))
     return 1 if failed else 0
 

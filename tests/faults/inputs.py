@@ -1,4 +1,4 @@
-"""Shared by all families of hostile inputs: texts, damage and checks of results."""
+"""Texts, damage and checks of results that all families of hostile inputs share."""
 
 import contextlib
 import copy
@@ -9,11 +9,11 @@ import time
 import traceback
 from unittest import mock
 
-REFUSED = object()
-"""The input must be refused."""
+REJECTED = object()
+"""The command must reject the input."""
 
 ANY = object()
-"""The input may be read or refused, in good order."""
+"""The command may accept or reject the input; only the form of its output is checked."""
 
 TEXTS = (
     "=1+1",
@@ -68,7 +68,10 @@ CODES = []
 """The exit codes of the commands so far."""
 
 LONGEST = 1_000
-"""Maximum number of characters of a message: 300 of the input, its paths, the rule, the remedy."""
+"""Maximum number of characters of a message.
+
+A message contains at most 300 characters of the input, its paths, the rule and the remedy.
+"""
 
 SECONDS = 20
 """Maximum processor time of a command."""
@@ -76,7 +79,7 @@ SECONDS = 20
 
 @contextlib.contextmanager
 def without_pages():
-    """Score runs without writing pages, which takes most of the time."""
+    """Score runs without writing pages, because pages take most of the time."""
     from surface_consistency.engine import report
 
     def scored_only(folders, out, **_):
@@ -87,7 +90,7 @@ def without_pages():
 
 
 def command(words):
-    """Run a command here: its exit code, and what it printed; runs have no page."""
+    """Run a command in this process, without the page of a run; return exit code and outputs."""
     from surface_consistency.cli.main import main
 
     out, err, start = io.StringIO(), io.StringIO(), time.process_time()
@@ -105,11 +108,11 @@ def command(words):
 
 
 _KINDS = ("error: ", "warning: ", "contacts: ", "`limit` ")
-"""How lines begin; the last tells that fewer are asked, or all."""
+"""Beginnings of lines; the last one reports that `limit` keeps fewer items, or all of them."""
 
 
-def disorder(code, out, err):
-    """Say what is wrong with how a command ended, whatever it was given; None if nothing."""
+def violation(code, out, err):
+    """Return the first rule of all outputs that a command breaks, whatever its input, or None."""
     if code not in (0, 2, 3):
         return f"rc {code}: {err[-700:]}"
     if raw := _RAW.search(out + err):
@@ -117,7 +120,7 @@ def disorder(code, out, err):
     lines = [line for line in err.split("\n") if line]
     strange = [line for line in lines if not line.startswith(_KINDS)]
     if strange:
-        return f"a line of another kind: {strange[0][:300]}"
+        return f"a line that is not a message: {strange[0][:300]}"
     if (code == 2) != any(line.startswith("error: ") for line in lines):
         return f"rc {code}, but the message {err[-300:]!r}"
     if long := [line for line in lines if len(line) > LONGEST or "a" * 301 in line]:
@@ -125,17 +128,20 @@ def disorder(code, out, err):
     return None
 
 
-def judged(code, out, err, wanted, found):
-    """Hold an end against what must be; `found` reads the result of a command that ended well."""
-    wrong = disorder(code, out, err)
-    if wrong is not None or wanted is ANY:
-        return wrong
-    if wanted is REFUSED:
-        return None if code == 2 else f"rc {code} for what must be refused: {out[:300]}"
+def verify(code, out, err, expected, found):
+    """Compare the end of a command with the expected one; return the difference or None.
+
+    `found` is a function that reads the result of a command that succeeded.
+    """
+    fault = violation(code, out, err)
+    if fault is not None or expected is ANY:
+        return fault
+    if expected is REJECTED:
+        return None if code == 2 else f"rc {code} for an illegal input: {out[:300]}"
     if code == 2:
-        return f"refused what is right: {err[:400]}"
+        return f"rejected a legal input: {err[:400]}"
     result = found()
-    return None if result == wanted else f"{result} rather than {wanted}: {err[:200]}"
+    return None if result == expected else f"{result} rather than {expected}: {err[:200]}"
 
 
 class Family:
@@ -145,7 +151,7 @@ class Family:
         self.home = home
 
     def attempt(self, rng):
-        """Make one input, send it, and say what is wrong or None."""
+        """Write one input, run a command on it, and return the failure or None."""
         raise NotImplementedError
 
 
@@ -153,19 +159,19 @@ VALUES = (
     *(None, True, 0, 1, -1, 0.5, 1e308, 10**400, float("nan"), float("inf"), "", "1", "x", "NA"),
     *([], {}, [None], [[]], {"a": 1}, ["x", "y"], {"score": {}}, [{"x": 1}], "\ud800", "a" * 5_000),
 )
-"""Values of all types, which stand in places of others."""
+"""Values of all types, which replace others."""
 
 
 def places(value):
-    """List the containers in a value, each with its keys or numbers."""
+    """List all cells in a value as pairs: the container, and the key or index in it."""
     names = list(value) if isinstance(value, dict) else range(len(value))
     found = [(value, name) for name in names]
     inner = (value[name] for name in names)
     return found + [one for cell in inner if isinstance(cell, dict | list) for one in places(cell)]
 
 
-def spoiled(content, rng):
-    """Damage one to three places of what a JSON file holds, and leave the rest."""
+def mutated(content, rng):
+    """Damage one to three cells of the content of a JSON file."""
     content = copy.deepcopy(content)
     for _ in range(rng.choice((1, 1, 2, 3))):
         if not (found := places(content)):
@@ -187,12 +193,12 @@ def spoiled(content, rng):
 
 
 def _names(value):
-    """Name what a container holds."""
+    """Return the keys or indices of a container."""
     return value if isinstance(value, dict) else range(len(value))
 
 
 def renamed(value, names):
-    """Replace texts wherever they are the whole of a value."""
+    """Replace texts; a text is replaced only if it is a complete value."""
     if isinstance(value, dict):
         return {key: renamed(cell, names) for key, cell in value.items()}
     if isinstance(value, list):

@@ -1,8 +1,8 @@
 """Result files of every layout with hostile texts, scores and damage, and a plain reader of each.
 
-A file of legal values must be accepted, and its table of scores must be that of the plain reader
-here, which follows `docs/reference/results.md`. A damaged file is refused, has that table, or
-`compare` prints a note on it.
+A file of legal values must be accepted, and its table of scores must equal that of the plain
+reader in this module, which follows `docs/reference/results.md`. A damaged file is rejected, has
+the same table, or `compare` prints a note on it.
 """
 
 import gzip
@@ -13,14 +13,14 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from surface_consistency.errors import DataError
-from tests.faults.inputs import TEXTS, Family, command, damaged, disorder, renamed, spoiled
+from tests.faults.inputs import TEXTS, Family, command, damaged, mutated, renamed, violation
 from tests.made_layouts import made
 
 FILES = Path(__file__).resolve().parents[1] / "data" / "files" / "forms"
 
 
 def number(value):
-    """Read a score; None if it is missing."""
+    """Return a score as a float, or None if it is missing."""
     if isinstance(value, str):
         words = {"": None, "nan": None, "true": 1, "false": 0}
         stored = value.strip().lower()
@@ -33,14 +33,14 @@ def number(value):
 
 
 def text(value):
-    """Read an id or a name, which is a text, a number or a truth value."""
+    """Return an id or a name as a text; it can be a text, a number or a Boolean."""
     if not isinstance(value, str | int | float):
         raise TypeError(value)
     return str(value)
 
 
 def numbered(names):
-    """Number names that occur more than once."""
+    """Append a number to each name that occurs more than once."""
     counts, seen = Counter(names), Counter()
     for name in names:
         seen[name] += 1
@@ -133,10 +133,10 @@ def promptfoo(content):
     # Tests of a provider with equal variables are repeats of one test.
     rows = sorted(content["results"]["results"], key=lambda row: row.get("testIdx") or 0)
     tests, seen = {}, Counter()
-    asked = [json.dumps(row.get("vars") or row["testIdx"], sort_keys=True) for row in rows]
+    variables = [json.dumps(row.get("vars") or row["testIdx"], sort_keys=True) for row in rows]
     keys = [
-        (variables, json.dumps(row["provider"], sort_keys=True), row.get("promptIdx"))
-        for row, variables in zip(rows, asked, strict=True)
+        (test, json.dumps(row["provider"], sort_keys=True), row.get("promptIdx"))
+        for row, test in zip(rows, variables, strict=True)
     ]
     has_repeats = len({*keys}) < len(keys)
     for row, key in zip(rows, keys, strict=True):
@@ -155,20 +155,20 @@ def promptfoo(content):
 
 def deepeval(content):
     for row in content["testCases"]:
-        metrics, asked = row.get("metricsData") or (), str(row["input"])
+        metrics, question = row.get("metricsData") or (), str(row["input"])
         has_failed = any(one.get("error") or one.get("score") is None for one in metrics)
-        yield None, asked, "", 0, "success", None if has_failed else row.get("success")
+        yield None, question, "", 0, "success", None if has_failed else row.get("success")
         for name, one in zip(numbered([one["name"] for one in metrics]), metrics, strict=True):
-            yield None, asked, "", 0, name, None if one.get("error") else one.get("score")
+            yield None, question, "", 0, name, None if one.get("error") else one.get("score")
 
 
 def simple_evals(content):
     seen = Counter()
     for turns, page in zip(content["convos"], content["htmls"], strict=True):
-        asked = [turn["content"] for turn in turns if turn["role"] == "user"][-1]
+        question = [turn["content"] for turn in turns if turn["role"] == "user"][-1]
         score = re.search(r"<p>Score: (.*?)</p>", page)
-        yield None, asked, "", seen[asked], "score", score and score[1]
-        seen[asked] += 1
+        yield None, question, "", seen[question], "score", score and score[1]
+        seen[question] += 1
 
 
 def open_compass(content):
@@ -274,7 +274,7 @@ def evalplus(content):
 
 
 def preferences(item, second, names):
-    """Make a reader of battles, whose reference is the first model of the first battle."""
+    """Return a reader of battles; the reference is the first model of the first battle."""
 
     def read(rows):
         seen, reference = Counter(), rows[0][names[0]]
@@ -365,17 +365,17 @@ READERS = {
     "custom_id response": batches,
     "results": rwku,
 }
-"""A plain reader per layout: model, item, form, repeat, metric and score, or answer."""
+"""A plain reader per layout; it yields model, item, form, repeat, metric and score or answer."""
 
 NUMBERED = ("evalId results", "0", "index question answer prediction A B", "example_0 example_1")
 NUMBERED += ("forget_Q_A_ROUGE", "forget_knowmem_ROUGE", "eval_log_forget.json", "eval_log_forget")
-"""Layouts whose ids are numbers."""
+"""Layouts with numbers as ids."""
 
 GRADED = ("doc resps", "doc filtered_resps", "question_id model judge judgment score turn")
 GRADED += ("doc_id doc_hash input filtered_resps", "doc model_response metric")
 GRADED += ("example full_prompt predictions metrics", "instance_id stats", "index question hit")
 GRADED += ("evaluation_id sample_id evaluation", "problem_idx reward", "example_0 example_1")
-"""Layouts whose scores may be any number, or missing."""
+"""Layouts in which a score can be any number or missing."""
 
 REAL = {
     "lm_eval/0.4.13/*/*": "doc resps",
@@ -394,13 +394,13 @@ REAL = {
     "eee/*": "evaluation_id sample_id evaluation",
     "nemo_evaluator/*/*": "problem_idx reward",
 }
-"""Files of tools, and their layouts."""
+"""Patterns of files that tools wrote, and their layouts."""
 
 NO_REFERENCES = "no row contains an answer and references"
 
 
 def table_of(cells):
-    """Make a table of what a plain reader yields; one sample has one score."""
+    """Return the scores of a plain reader by sample and metric; contradictory ones are an error."""
     table = {}
     for model, item, form, repeat, metric, score in cells:
         key = (model and text(model), text(item), text(form), int(repeat), metric)
@@ -411,7 +411,7 @@ def table_of(cells):
 
 
 def table_read(path, *, has_models):
-    """Read the table of the package."""
+    """Return the table that the package reads, in the format of `table_of`."""
     from surface_consistency.results.frame import read_results
 
     frame = read_results(path).frame
@@ -424,7 +424,7 @@ def table_read(path, *, has_models):
 
 
 def written(content, path, rng):
-    """Write JSON, or JSONL of rows, packed or not; return the path, and if bytes are damaged."""
+    """Write JSON or JSONL, sometimes compressed; return the path and whether bytes are damaged."""
     is_ascii = rng.random() < 0.5
     if isinstance(content, list) and rng.random() < 0.5:
         path = path.with_suffix(".jsonl")
@@ -442,17 +442,17 @@ def written(content, path, rng):
 
 
 class Layouts(Family):
-    """Made files of every layout."""
+    """Generated files of every layout."""
 
     def attempt(self, rng):
         layout, content = self.content(rng)
         is_legal = rng.random() < 0.65
         if not is_legal:
-            content = spoiled(content, rng)
-        return self.judged(content, layout, is_legal, rng)
+            content = mutated(content, rng)
+        return self.checked(content, layout, is_legal, rng)
 
     def content(self, rng):
-        """Make a file of one layout with hostile ids, texts and scores."""
+        """Return a layout, and the content of a file with hostile ids, texts and scores."""
         layout = rng.choice(list(READERS))
         scores = [1, 0, *(rng.choice((0, 1)) for _ in range(rng.randint(0, 6)))]
         ids = list(range(len(scores)))
@@ -470,7 +470,7 @@ class Layouts(Family):
         return layout, content
 
     def is_of(self, layout, content):
-        """Check that the damaged file still has the columns by which its layout is known."""
+        """Return whether a damaged file still has the columns that identify its layout."""
         row = content[0] if isinstance(content, list) and content else content
         if isinstance(row, dict) and layout == "example_0 example_1":
             is_full = {*layout.split()} <= {*row}
@@ -478,8 +478,8 @@ class Layouts(Family):
         is_first = isinstance(row, dict) and "spec" in row
         return is_first or (isinstance(row, dict) and {*layout.split()} <= {*row})
 
-    def judged(self, content, layout, is_legal, rng):
-        """Send a file, and compare its table with that of the plain reader."""
+    def checked(self, content, layout, is_legal, rng):
+        """Read a file with the package, and compare its table with that of the plain reader."""
         for old in self.home.iterdir():
             old.unlink()
         path, is_damaged = written(content, self.home / "m.json", rng)
@@ -487,37 +487,37 @@ class Layouts(Family):
         try:
             raw = path.read_bytes()
             content = parsed(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw, path)
-            wanted = {
+            expected = {
                 tuple(map(escaped, key)): score
                 for key, score in table_of(READERS[layout](content)).items()
             }
         except Exception as error:
-            wanted, is_legal, self.why = None, False, repr(error)[:200]
+            expected, is_legal, self.why = None, False, repr(error)[:200]
         if not self.is_of(layout, content):
-            return disorder(*command(["compare", path, "--json"]))
-        has_scores = wanted is None or any(key[-1] for key in wanted)
+            return violation(*command(["compare", path, "--json"]))
+        has_scores = expected is None or any(key[-1] for key in expected)
         words = ["compare", path, "--json", "--wide"]
         code, out, err = command(words if has_scores else [*words, "--rule", "exact"])
-        if wrong := disorder(code, out, err):
-            return wrong
+        if fault := violation(code, out, err):
+            return fault
         if code == 2 and (has_scores or NO_REFERENCES not in err):
-            return f"refused what is legal: {err[:400]}" if is_legal else None
+            return f"rejected a legal file: {err[:400]}" if is_legal else None
         try:
-            found = table_read(path, has_models=bool(wanted) and all(key[0] for key in wanted))
+            found = table_read(path, has_models=bool(expected) and all(key[0] for key in expected))
         except DataError as error:
-            return f"compare accepts what read_results refuses: {error}"
-        if not is_legal and wanted is not None:
-            found, wanted = (
+            return f"compare accepts a file that read_results rejects: {error}"
+        if not is_legal and expected is not None:
+            found, expected = (
                 {key: score for key, score in table.items() if score is not None}
-                for table in (found, wanted)
+                for table in (found, expected)
             )
-        if found != wanted and (is_legal or "Note: " not in out):
-            return difference(found, wanted) if wanted else f"accepted without a note: {self.why}"
+        if found != expected and (is_legal or "Note: " not in out):
+            return difference(found, expected) if expected else f"accepted without note: {self.why}"
         return means(out, found) if has_scores and code == 0 else None
 
 
 def means(out, table):
-    """Compare the printed means of models with those of a table, of items without repeats."""
+    """Compare the printed means of models with those of a table without forms and repeats."""
     printed = json.loads(out)["rows"]
     if "tasks with equal weights" in out:
         return None
@@ -537,26 +537,26 @@ def means(out, table):
 
 
 def difference(found, wanted):
-    """List the cells in which two tables differ."""
+    """Describe the cells in which two tables differ."""
     extra = {key: found[key] for key in found if key not in wanted or found[key] != wanted[key]}
     lost = {key: wanted[key] for key in wanted if key not in found or found[key] != wanted[key]}
     return f"{str(extra)[:300]} rather than {str(lost)[:300]}"
 
 
 def escaped(name):
-    """Write a lone surrogate of a name as its escape, because UTF-8 cannot encode it."""
+    """Replace lone surrogates of a name by escapes, because UTF-8 cannot encode them."""
     return name.encode(errors="backslashreplace").decode() if isinstance(name, str) else name
 
 
 def parsed(data, path):
-    """Read JSON or JSONL as the standard library does."""
+    """Parse JSON or JSONL with the standard library."""
     if ".jsonl" not in path.name:
         return json.loads(data)
     return [json.loads(line) for line in data.decode("utf-8-sig").split("\n") if line.strip()]
 
 
 class Real(Layouts):
-    """Real files of tools with shuffled, repeated, dropped and damaged rows."""
+    """Files that tools wrote, with shuffled, repeated, dropped and damaged rows."""
 
     def content(self, rng):
         pattern = rng.choice(list(REAL))

@@ -1,16 +1,16 @@
-"""Hostile sources of the commands that build data sets, and damaged parts of counts."""
+"""Hostile sources of the commands that build data sets, and damaged shards of counts."""
 
 import json
 import re
 import shutil
 
-from tests.faults.inputs import ANY, TEXTS, Family, command, damaged, judged, spoiled
+from tests.faults.inputs import ANY, TEXTS, Family, command, damaged, mutated, verify
 from tests.made_rows import rows_of
 from tests.surface_consistency_build.wikimedia.made_exports import export_xml, page_xml
 
 
 class _Built(Family):
-    """Rows of a data set that are checked and written as they are."""
+    """Rows of a data set that a command checks and writes without changes."""
 
     study, texts = "", ()
 
@@ -20,24 +20,24 @@ class _Built(Family):
         self.rows = self.source()
 
     def attempt(self, rng):
-        # One text is renamed alike in all rows, since a fact has one title.
+        # A text is replaced by the same text in all rows, since a fact has one title.
         texts = {row[name] for row in self.rows for name in self.texts}
         names = {one: f"{one} {rng.choice(TEXTS)} q" for one in texts if rng.random() < 0.5}
         rows = [
             {key: names.get(cell, cell) if key in self.texts else cell for key, cell in row.items()}
             for row in self.rows
         ]
-        wanted = [[row[name] for name in self.texts] for row in rows]
+        expected = [[row[name] for name in self.texts] for row in rows]
         if rng.random() < 0.35:
-            rows, wanted = spoiled(rows, rng), ANY
+            rows, expected = mutated(rows, rng), ANY
         data = "\n".join(map(json.dumps, rows)).encode()
         if rng.random() < 0.1:
-            data, wanted = damaged(data, rng), ANY
+            data, expected = damaged(data, rng), ANY
         path = self.home / "rows.jsonl"
         path.write_bytes(data)
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["build", self.study, "--source", path, "--out", self.out, "--quiet"]
-        return judged(*command(words), wanted, self.found)
+        return verify(*command(words), expected, self.found)
 
     def found(self):
         """Read the rows that were written."""
@@ -71,10 +71,10 @@ class Topics(_Built):
 
 
 class Articles(Family):
-    """Exports of a wiki, some of whose articles are in the category and long enough."""
+    """Exports of a wiki; some articles are in the category and have the minimum length."""
 
     def attempt(self, rng):
-        pages, wanted = [], {}
+        pages, expected = [], {}
         for number in range(rng.randint(1, 6)):
             title = f"Page{number} {rng.choice(('x', 'ß', 'é', '東京都', 'say hi', '😀'))}"
             hostile = rng.choice([one for one in TEXTS if one.isprintable()])
@@ -84,10 +84,10 @@ class Articles(Family):
             category = "[[Category:Planets]]" if has_category else "[[Category:Stars]]"
             pages.append(page_xml(title, f"{words}\n\n{category}", page_id=number + 1))
             if has_category and n_words > 10:
-                wanted[title] = n_words
+                expected[title] = n_words
         data = export_xml(*pages, wiki="enwiki").encode()
         if rng.random() < 0.35:
-            data, wanted = damaged(data, rng), ANY
+            data, expected = damaged(data, rng), ANY
         path, out = self.home / "wiki.xml", self.home / "articles.jsonl"
         path.write_bytes(data)
         out.unlink(missing_ok=True)
@@ -98,11 +98,11 @@ class Articles(Family):
             rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
             return {row["title"]: row["text"].split().count("word") for row in rows}
 
-        return judged(*command(words), wanted, found)
+        return verify(*command(words), expected, found)
 
 
 class Parts(Family):
-    """Parts of counts whose files are damaged before they are merged."""
+    """Shards of counts with files that are damaged before the shards are merged."""
 
     def __init__(self, home):
         super().__init__(home)
@@ -124,21 +124,21 @@ class Parts(Family):
         shutil.rmtree(self.out, ignore_errors=True)
         shutil.copytree(self.parts, self.out)
         files = sorted(path for path in self.out.rglob("*") if path.is_file())
-        wanted = 10
+        expected = 10
         if rng.random() < 0.5:
-            path, wanted = rng.choice(files), ANY
+            path, expected = rng.choice(files), ANY
             if path.suffix == ".json" and rng.random() < 0.7:
-                path.write_text(json.dumps(spoiled(json.loads(path.read_text()), rng)))
+                path.write_text(json.dumps(mutated(json.loads(path.read_text()), rng)))
             else:
                 path.write_bytes(damaged(path.read_bytes(), rng))
         elif rng.random() < 0.2:
             (self.out / rng.choice(("notes.txt", ".hidden", "x.json"))).write_text(
                 rng.choice(TEXTS)
             )
-        return judged(*command(["count", "merge", self.out]), wanted, self.found)
+        return verify(*command(["count", "merge", self.out]), expected, self.found)
 
     def found(self):
-        """Read how many documents name both."""
+        """Read the number of documents that contain both names."""
         import pandas as pd
 
         return int(pd.read_parquet(self.out / "pairs.parquet")["n_documents_both"].sum())

@@ -1,4 +1,4 @@
-"""Runners and an analysis of the fault tests, which depend only on the content."""
+"""Runners and an analysis of the fault tests; their results depend only on the content."""
 
 import json
 import zlib
@@ -13,7 +13,7 @@ from surface_consistency.tables.table import Column, Table
 
 
 class Echo(Runner):
-    """Answers with one of a few words, chosen by the prompt; some are correct."""
+    """Returns one of a few answers, selected by a hash of the prompt; some are correct."""
 
     name = "echo"
 
@@ -51,7 +51,7 @@ class Yes(Runner):
 
 
 class Writer(Runner):
-    """Writes the topics of the sample of SLAQ, and questions of RedirectQA in other words."""
+    """Writes the topics of the sample of SLAQ, and paraphrases of questions of RedirectQA."""
 
     name = "writer"
 
@@ -81,7 +81,7 @@ class Writer(Runner):
 
 
 class Scorer(Runner):
-    """Gives each text a probability, chosen by its content alone."""
+    """Returns a log-probability for each text, which depends only on its content."""
 
     name = "scorer"
 
@@ -92,7 +92,7 @@ class Scorer(Runner):
         return {"runner": "scorer"}
 
     def generate(self, prompts, params):
-        raise AssertionError("nothing is to be written")
+        raise AssertionError("a scorer does not generate")
 
     def score(self, requests):
         for request in requests:

@@ -1,4 +1,4 @@
-"""Studies that read log-probabilities: logs of hostile scores, and benchmarks of hostile rows."""
+"""Studies that read log-probabilities: logs with hostile scores, benchmarks with hostile rows."""
 
 import json
 import math
@@ -6,7 +6,7 @@ import shutil
 import warnings
 from pathlib import Path
 
-from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, judged
+from tests.faults.inputs import ANY, REJECTED, TEXTS, Family, command, damaged, verify
 
 WORDNET = str(
     Path(__file__).resolve().parents[1] / "studies" / "lexical" / "perturbation" / "wordnet"
@@ -40,11 +40,11 @@ ROWS = {
     },
 }
 VALUES = (0, -0.5, -3.0, -700.0, -1e308, 5e-324 * -1)
-WRONG = (1.0, float("nan"), "x", [], True, "-1")
+INVALID = (1.0, float("nan"), "x", [], True, "-1")
 
 
 def without_pages():
-    """Omit the page of `run` and `score`, which other tests check."""
+    """Replace the page of `run` and `score` by an empty report; other tests check the page."""
     from surface_consistency.cli import score
     from surface_consistency.engine import sweep as variants
     from surface_consistency.engine.report import Reported
@@ -60,7 +60,7 @@ def without_pages():
     score.report_runs = variants.report_runs = scored_only
 
 
-class _Asked(Family):
+class _Scored(Family):
     """Runs of the studies that read log-probabilities."""
 
     def __init__(self, home):
@@ -75,27 +75,27 @@ class _Asked(Family):
         return command([*words, *more])
 
     def verdicts(self):
-        """Read the verdicts of the run."""
+        """Read the correctness labels of the run."""
         import pandas as pd
 
         frame = pd.read_parquet(self.out / "verdicts.parquet")
-        given = frame[frame["reason"].isna()]
-        return dict(zip(given["target_id"], given["correct"].astype(bool), strict=True))
+        labelled = frame[frame["reason"].isna()]
+        return dict(zip(labelled["target_id"], labelled["correct"].astype(bool), strict=True))
 
 
-class Scores(_Asked):
-    """Logs whose scores are others: the option of the largest sum is chosen, or it is refused."""
+class Scores(_Scored):
+    """Logs with changed scores; the option with the largest sum is chosen, or the log rejected."""
 
     def __init__(self, home):
         super().__init__(home)
         source = home / "piqa" / "validation.jsonl"
         source.parent.mkdir()
         source.write_text("".join(json.dumps(row) + "\n" for row in PIQA))
-        asked = self.run(source.parent, home / "lexical", "piqa")
+        lexical = self.run(source.parent, home / "lexical", "piqa")
         words = ["run", "linking", "--source", "sample", "--limit", 4, "--repeat", 0, "--json"]
-        linked = command([*words, "--runner", SCORER, "--out", home / "linking"])
-        if asked[0] or linked[0]:
-            raise RuntimeError(f"{asked} {linked}")
+        linking = command([*words, "--runner", SCORER, "--out", home / "linking"])
+        if lexical[0] or linking[0]:
+            raise RuntimeError(f"{lexical} {linking}")
         self.fresh = [self._read(home / name) for name in ("lexical", "linking")]
 
     def _read(self, folder):
@@ -111,91 +111,94 @@ class Scores(_Asked):
     def attempt(self, rng):
         folder, lines, targets = rng.choice(self.fresh)
         lines = json.loads(json.dumps(lines))
-        line, kind, wanted = rng.choice(lines), rng.randrange(9), None
+        line, kind, expected = rng.choice(lines), rng.randrange(9), None
         scores = line["scores"]
         one = rng.choice(scores)
         if kind < 4:
             for score in rng.choices(scores, k=rng.randint(1, 4)):
                 score["log_probabilities"] = [rng.choice(VALUES)]
         elif kind == 4:
-            one["log_probabilities"] = [rng.choice(WRONG)]
-            wanted = REFUSED
+            one["log_probabilities"] = [rng.choice(INVALID)]
+            expected = REJECTED
         elif kind == 5:
             line["scores"] = rng.choice((None, [], scores[:-1], [*scores, one], {}, [one, 1], "x"))
-            wanted = ANY if line["scores"] is None else REFUSED
+            expected = ANY if line["scores"] is None else REJECTED
         elif kind == 6:
             one[rng.choice((*one, rng.choice(TEXTS)))] = rng.choice((None, 1, [], {}, "x", [None]))
-            wanted = ANY
+            expected = ANY
         elif kind == 8:
             for score in scores:
                 score["log_probabilities"] = [rng.choice((-1.0, float("-inf")))]
-            wanted = ANY
-        if wanted is None:
-            wanted = self.oracle(folder.name, lines, targets)
-        made = "\n".join(map(json.dumps, lines)) + "\n"
+            expected = ANY
+        if expected is None:
+            expected = self.oracle(folder.name, lines, targets)
+        content = "\n".join(map(json.dumps, lines)) + "\n"
         if kind == 7:
-            made, wanted = damaged(made.encode(), rng).decode("utf-8", "replace"), ANY
+            content, expected = damaged(content.encode(), rng).decode("utf-8", "replace"), ANY
         shutil.rmtree(self.out, ignore_errors=True)
         shutil.copytree(folder, self.out)
-        (self.out / "generations.jsonl").write_text(made, encoding="utf-8")
-        return judged(*command(["score", self.out, "--json"]), wanted, self.verdicts)
+        (self.out / "generations.jsonl").write_text(content, encoding="utf-8")
+        return verify(*command(["score", self.out, "--json"]), expected, self.verdicts)
 
     def oracle(self, study, lines, targets):
-        """Choose the option with the largest sum; a tie has no label."""
+        """Return the expected labels: the option with the largest sum is chosen.
+
+        A tie of options has no label. The linking study compares the sums of probabilities.
+        """
         values = {
             line["prompt_id"]: [score["log_probabilities"][0] for score in line["scores"]]
             for line in lines
         }
-        right = {}
+        labels = {}
         for row in targets.to_dict("records"):
-            given = values[row["prompt_id"]]
+            options = values[row["prompt_id"]]
             if study == "lexical":
-                if given.count(max(given)) == 1:
-                    right[row["target_id"]] = given.index(max(given)) == int(row["correct"])
+                if options.count(max(options)) == 1:
+                    labels[row["target_id"]] = options.index(max(options)) == int(row["correct"])
             elif row["kind"] == "positive" or row["kind"].endswith("negative"):
-                half = len(given) // 2
-                odds = _log_sum(given[:half]) - _log_sum(given[half:])
-                right[row["target_id"]] = (odds > 0) == (row["kind"] == "positive")
-        return right
+                half = len(options) // 2
+                odds = _log_sum(options[:half]) - _log_sum(options[half:])
+                labels[row["target_id"]] = (odds > 0) == (row["kind"] == "positive")
+        return labels
 
 
 def _log_sum(values):
-    """Add probabilities given by their logarithms."""
+    """Return the logarithm of a sum of probabilities, which are given as logarithms."""
     top = max(values)
     return top + math.log(math.fsum(math.exp(value - top) for value in values))
 
 
-class Benchmarks(_Asked):
-    """Rows of benchmarks with hostile texts and cells: each is asked, or the file is refused."""
+class Benchmarks(_Scored):
+    """Benchmarks with hostile texts and cells; every row is scored, or the file is rejected."""
 
     def attempt(self, rng):
         task = rng.choice(list(ROWS))
         rows = [dict(ROWS[task]) for _ in range(3)]
         texts = [name for name in rows[0] if name not in ("label", "answer", "question", "UID")]
-        # The runner does not tell what LAMBADA asks: whether the last word is the likeliest.
-        kind, wanted = rng.randrange(4), REFUSED if task == "lambada" else len(rows)
+        # LAMBADA requires `is_greedy` (the last word is the likeliest), which the runner omits.
+        kind, expected = rng.randrange(4), REJECTED if task == "lambada" else len(rows)
         for place, row in enumerate(rows):
             row[texts[0]] = f"{place} {row[texts[0]]}"
         row = rng.choice(rows)
         if kind == 0:
             row[rng.choice(texts)] += f" {rng.choice(TEXTS)}"
-            wanted = ANY
+            expected = ANY
         elif kind == 1:
             row[rng.choice(list(row))] = rng.choice((None, 1, 7, [], {}, "", -1, True, "x"))
-            wanted = ANY
+            expected = ANY
         elif kind == 2:
             row[rng.choice(TEXTS)] = rng.choice(TEXTS)
-            wanted = ANY
-        made = "".join(json.dumps(row) + "\n" for row in rows).encode()
+            expected = ANY
+        content = "".join(json.dumps(row) + "\n" for row in rows).encode()
         if rng.random() < 0.3:
-            made, wanted = damaged(made, rng), ANY
+            content, expected = damaged(content, rng), ANY
         path = self.home / "rows.jsonl"
-        path.write_bytes(made)
+        path.write_bytes(content)
         shutil.rmtree(self.out, ignore_errors=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ended = self.run(path, self.out, task)
-        return judged(*ended, wanted, self.found)
+        return verify(*ended, expected, self.found)
 
     def found(self):
         """Count the pairs."""

@@ -1,6 +1,6 @@
-"""Plain tables with hostile cells through `accuracy`, `consistency` and `compare`.
+"""Plain tables with hostile cells as inputs of `accuracy`, `consistency` and `compare`.
 
-What the commands print must be what a loop over the rows computes.
+The printed numbers must equal those that a loop over the rows computes.
 """
 
 import csv
@@ -10,7 +10,7 @@ import json
 import math
 from itertools import combinations, permutations
 
-from tests.faults.inputs import TEXTS, VALUES, Family, command, damaged, disorder, spoiled
+from tests.faults.inputs import TEXTS, VALUES, Family, command, damaged, mutated, violation
 from tests.faults.layouts import number, text
 
 NAMES = {
@@ -24,7 +24,7 @@ CELLS = ("0", "1", "0.0", "1.0", "", " 1", "true", "False", "nan")
 
 
 class Tables(Family):
-    """Long tables of two models, some items of which are in several forms."""
+    """Long tables of two models with items in several forms; some rows are missing."""
 
     def attempt(self, rng):
         for old in self.home.iterdir():
@@ -34,7 +34,7 @@ class Tables(Family):
         suffix = rng.choice(("csv", "tsv", "jsonl", "json", "parquet"))
         is_legal = rng.random() < 0.65
         if not is_legal and suffix != "parquet":
-            rows = spoiled(rows, rng) if suffix.startswith("json") else self.other_cells(rows, rng)
+            rows = mutated(rows, rng) if suffix.startswith("json") else self.other_cells(rows, rng)
         path = self.home / f"t.{suffix}"
         data = packed(rows, suffix)
         if not is_legal and rng.random() < 0.3:
@@ -45,23 +45,23 @@ class Tables(Family):
         kind = rng.choice(list(EXPECTED))
         try:
             table = scores_of(unpacked(path, suffix), names)
-            wanted, why = EXPECTED[kind](table), ""
+            expected, why = EXPECTED[kind](table), ""
         except Exception as error:
-            wanted, is_legal, why = None, False, repr(error)[:200]
+            expected, is_legal, why = None, False, repr(error)[:200]
         code, out, err = command([kind, path, "--json", "--wide"])
-        if wrong := disorder(code, out, err):
-            return wrong
+        if fault := violation(code, out, err):
+            return fault
         if code == 2:
-            return f"{kind} refused what is legal: {err[:400]}" if is_legal else None
+            return f"{kind} rejected a legal table: {err[:400]}" if is_legal else None
         found = {row.get("model"): row for row in json.loads(out)["rows"]}
-        if wanted is None:
+        if expected is None:
             return None if "Note: " in out else f"{kind} accepted without a note: {why}"
         if is_legal or "Note: " not in out:
-            return differences(found, wanted)
+            return differences(found, expected)
         return None
 
     def rows(self, rng, names):
-        """Make rows of two models, the first of which are complete."""
+        """Return rows of two models; the first item has all rows and no missing scores."""
         models = [f"{rng.choice(TEXTS)}{n}" for n in "mn"]
         forms = [f"{rng.choice(TEXTS)}{n}" for n in range(rng.randint(2, 3))]
         items = [f"{rng.choice(TEXTS)}{n}" if rng.random() < 0.7 else n for n in range(9)]
@@ -79,22 +79,22 @@ class Tables(Family):
         return rng.sample(rows, len(rows)) + [row for row in rows if rng.random() < 0.05]
 
     def other_cells(self, rows, rng):
-        """Replace a cell by another text, or swap two."""
+        """Replace a cell by another text."""
         row, name = rng.choice(rows), rng.choice(list(rows[0]))
         row[name] = rng.choice((*CELLS, *TEXTS, *(str(value)[:300] for value in VALUES)))
         return rows
 
 
 def packed(rows, suffix):
-    """Write rows as the kind of file that the suffix names."""
+    """Return the bytes of a file with these rows, in the format of the suffix."""
     if suffix == "parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         names = list(rows[0])
-        whole = [name for name in names if not any(row[name] is None for row in rows)]
+        complete = [name for name in names if not any(row[name] is None for row in rows)]
         texts = {name: pa.array([plain(row[name]) for row in rows]) for name in names}
-        assert whole
+        assert complete
         sink = io.BytesIO()
         pq.write_table(pa.table(texts), sink)
         return sink.getvalue()
@@ -112,12 +112,12 @@ def packed(rows, suffix):
 
 
 def plain(cell):
-    """Give scores of a column of Parquet one type."""
+    """Convert a Boolean to a float, because a Parquet column has one type."""
     return float(cell) if isinstance(cell, bool) else cell
 
 
 def unpacked(path, suffix):
-    """Read rows as the standard library and pyarrow do."""
+    """Read rows with the standard library or pyarrow."""
     data = path.read_bytes()
     data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     if suffix == "parquet":
@@ -136,7 +136,7 @@ def unpacked(path, suffix):
 
 
 def scores_of(rows, names):
-    """Read the scores by model, item and form; a row that occurs twice counts once."""
+    """Return the scores by model, item and form; contradictory duplicates are an error."""
     table = {}
     for row in rows:
         content = {names["model"]: "", names["form"]: "", names["score"]: None, **row}
@@ -175,7 +175,7 @@ def accuracies(table):
 
 
 def consistencies(table):
-    """Compute per model how often two forms of an item agree."""
+    """Compute the proportion of agreeing pairs of forms per model, and related rates."""
     check_labels(table)
     models = {}
     for (model, item, _), score in table.items():
@@ -217,13 +217,13 @@ def comparisons(table):
 
 
 EXPECTED = {"accuracy": accuracies, "consistency": consistencies, "compare": comparisons}
-"""What each command prints of a table, by a loop over its rows."""
+"""Functions that compute the numbers of each command from a table with loops."""
 
 
-def differences(found, wanted):
-    """Say which numbers differ."""
+def differences(found, expected):
+    """Return the first number that differs, or None."""
     for model, row in found.items():
-        for name, value in wanted.get(model, {"a row": 0}).items():
+        for name, value in expected.get(model, {"a row": 0}).items():
             if isinstance(value, float | int) and isinstance(row.get(name), float | int):
                 is_same = math.isclose(row[name], value, abs_tol=1e-9)
             else:

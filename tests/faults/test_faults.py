@@ -1,4 +1,4 @@
-"""A short run of the fault harness; `make faults` runs it with more inputs."""
+"""Short runs of the fault tests; `make faults` runs them with more inputs."""
 
 import random
 import shutil
@@ -17,7 +17,7 @@ from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.plugins import ANALYSES, STUDIES
 from surface_consistency.results.layouts import Layout
 from tests.faults.bombs import SHORT
-from tests.faults.crashes import COMMANDS, NOT_STRUCK
+from tests.faults.crashes import COMMANDS, NOT_KILLED
 from tests.faults.hostile import FAMILIES
 from tests.faults.inputs import TEXTS
 from tests.faults.layouts import Layouts
@@ -32,7 +32,7 @@ FORKS = sys.platform == "linux"
 
 
 def harness(module, *words):
-    """Run a part of the harness in a separate process, since it patches the package."""
+    """Run a module of the fault tests in a separate process, because it patches the package."""
     done = subprocess.run(
         [sys.executable, "-m", f"tests.faults.{module}", *map(str, words)],
         cwd=HOME,
@@ -45,7 +45,7 @@ def harness(module, *words):
 
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
 def test_killed_commands_leave_complete_and_consistent_results():
-    """Covers five operations of four commands."""
+    """The test interrupts four commands at five operations each."""
     names = ("run redirectqa", "score RUN", "score --predictions", "paired --out, over another")
 
     output = harness("crashes", "--points", 5, *names)
@@ -63,21 +63,21 @@ def test_every_command_is_tested_with_kills_or_listed_with_a_reason():
         group = App(name=name, help_flags=[])
         entry_points(group="surface_consistency.commands")[name].load()(group)
         known |= {f"{name} {command}" for command in group if not command.startswith("-")}
-    struck = {
+    tested = {
         name
         for command in COMMANDS.values()
         for name in (command.words[0], " ".join(command.words[:2]))
     }
 
     assert {"build articles", "count pairs", "export", "run slaq"} <= known
-    assert sorted(known - struck - set(NOT_STRUCK)) == []
-    assert sorted(set(NOT_STRUCK) - known) == []
-    assert not struck & set(NOT_STRUCK)
+    assert sorted(known - tested - set(NOT_KILLED)) == []
+    assert sorted(set(NOT_KILLED) - known) == []
+    assert not tested & set(NOT_KILLED)
 
 
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
 def test_harness_detects_a_command_that_writes_in_place(tmp_path):
-    """Without a temporary file, a partial file is read as a complete one."""
+    """Without temporary files, a partial file would be read as a complete one."""
     (tmp_path / "sitecustomize.py").write_text(IN_PLACE)
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.crashes", "--only", IN_SCORING, "score RUN"],
@@ -234,7 +234,7 @@ LOOSE = """(() => {
   }
   return found.slice(0, 10);
 })()"""
-"""Text with direction marks next to other text, without an isolating element."""
+"""Script that returns texts with direction marks that no element isolates from other text."""
 
 WIDE = """(() => {
   const found = [], edge = document.documentElement.clientWidth + 1, range = document.createRange();
@@ -251,4 +251,4 @@ WIDE = """(() => {
   const wide = document.documentElement.scrollWidth;
   return wide <= edge ? [] : [`${wide} of ${edge - 1}`, ...found.slice(0, 10)];
 })()"""
-"""Texts that are wider than the window."""
+"""Script that returns the texts that are wider than the window."""

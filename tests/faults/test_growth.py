@@ -1,12 +1,11 @@
-"""Work on hostile texts grows linearly with their length, and comparisons have a maximum size.
+"""The time for hostile texts grows linearly with their length; comparisons have a maximum size.
 
-Work is processor time. A count of Python calls does not contain the steps of `re` and of the
-methods of texts, where quadratic work is found, and counters of instructions are not available on
-every machine. Time is compared with the time of the same function on a text of a sixteenth of the
-length: four doublings make 16 times the work if it is linear, and 256 times if it is quadratic.
-The bound of 64 is between the two, the shortest of three repeats counts, the short text is used
-16 times since clocks of processor time have steps of 4 ms, and work below 0.2 s on 100 KB
-passes: 1 MB takes at most 20 s then, even if the work is quadratic.
+The tests measure processor time. Python calls are not counted, because most quadratic steps are
+in `re` and in string methods. Instruction counters are not available on every machine. Each
+function is timed on a text and on one that is 16 times as long. Linear work takes 16 times as long
+and quadratic work 256 times; the limit is 64 times. The minimum of three ratios counts. The short
+text is timed 16 times, because clocks of processor time have steps of 4 ms. Times below 0.2 s for
+100 KB always pass: 1 MB then takes at most 20 s, even if the work is quadratic.
 """
 
 import gc

@@ -1,6 +1,6 @@
 """The processor time for hostile files and texts grows linearly with their size.
 
-Time is measured as in `test_growth`, up to the result or the error.
+Time is measured as in `test_growth`, until the result or the error.
 """
 
 import copy
@@ -143,7 +143,7 @@ FILES = {
     "blank_generations.jsonl": text(lambda n: "\n" * n + GENERATION % 1),
     "torn_generations.jsonl": text(lambda n: GENERATION[:-1] % 1 * (n // 60)),
 }
-"""Names of files to functions that write one of about n bytes."""
+"""Functions that write a file of about n bytes, by the name of the file."""
 
 OF_NAME = {"labels": [read_labels], "generations": [read_generations], "prompt": [read_generations]}
 
@@ -156,7 +156,7 @@ def readers_of(name):
 
 
 def read(reader, path):
-    """Read all of a file, or up to an error."""
+    """Read a file until its end or an error."""
     with suppress(DataError, RunError):
         list(reader(path)) if reader is read_generations else reader(path)
 
@@ -266,7 +266,7 @@ TEXTS = {
 
 
 def attempt(work, text):
-    """Process a text, or up to an error."""
+    """Process a text; an error of the input is accepted."""
     with suppress(ValueError):
         work(text)
 

@@ -1,4 +1,4 @@
-"""The results of golden runs as text, and their comparison with the expected files."""
+"""Conversion of the results of golden runs to text, and comparison with the expected files."""
 
 import csv
 import html
@@ -14,19 +14,19 @@ import scipy
 from packaging.version import Version
 
 EXPECTED = Path(__file__).parent / "expected"
-"""The numbers: one folder of CSV files per run."""
+"""Expected numbers: one folder of CSV files per run."""
 
 WORDING = Path(__file__).parent / "wording"
-"""The text of one page per study, which `python -m tests.golden_runs.make --wording` rewrites."""
+"""Expected text of one page per study; `python -m tests.golden_runs.make --wording` rewrites it."""
 
 TOLERANCE = 1e-12 if Version(scipy.__version__) >= Version("1.15") else 1e-10
-"""Before 1.15, scipy computes quantiles of Student's t to ten digits."""
+"""Relative and absolute tolerance; scipy before 1.15 computes t quantiles to ten digits."""
 
 LOOSE = {
-    # Terms that nearly cancel: a partial correlation of nearly equal columns, a flat fit.
+    # Differences of nearly equal terms: a partial correlation of similar columns, a flat fit.
     "frequency_others": 1e-9,
     "memorisation_coefficients": 1e-9,
-    # Numbers of 32 bits.
+    # 32-bit numbers.
     "mechanism/": 1e-4,
 }
 """Tolerances of values that depend on the processor, by a part of "<run>/<file>, column".
@@ -42,7 +42,7 @@ class GoldenRun:
     """The results of one run or of several runs."""
 
     tables: dict[str, pd.DataFrame]
-    """By the path of their file in the folder of the run, without its suffix: "outcomes",
+    """Tables by the path of their file in the folder of the run, without the suffix: "outcomes",
     "tables/overall", "checks/ada/noise_floor"."""
 
     page: str | None = None
@@ -57,7 +57,7 @@ class GoldenRun:
 
 
 def as_csv(table: pd.DataFrame, *, sort: bool = False) -> str:
-    """Write a table: floats in full, several labels of a cell separated by ";"."""
+    """Return a table as CSV with floats in full precision; ";" separates the labels of a cell."""
     plain = table.copy()
     for column in plain:
         if plain[column].map(lambda cell: isinstance(cell, list | tuple | np.ndarray)).any():
@@ -68,7 +68,7 @@ def as_csv(table: pd.DataFrame, *, sort: bool = False) -> str:
 
 
 def visible_text(page: str) -> str:
-    """Return the text of a page, one line per cell or paragraph, without pictures and details."""
+    """Return the text of a page, one line per cell or paragraph, without figures and details."""
     page = re.sub(r"(?s)<(style|script|svg|head|details)\b.*?</\1>", "", page)
     page = re.sub(
         r"</?(p|t[dhr]|li|h\d|div|section|table|caption|summary|dd|dt)\b[^>]*>", "\n", page
@@ -84,9 +84,10 @@ def values_of(chart: str) -> str:
 
 
 def whole_text(page: str) -> str:
-    """Return the text of a page with its details and the values of charts, without dates.
+    """Return the text of a page with its details and the values of charts; dates are replaced.
 
-    The command, the signature and the footer are excluded: they depend on the time and the machine.
+    The command, the signature and the footer are excluded because they depend on the time and the
+    machine.
     """
     from surface_consistency import __version__
 
@@ -107,13 +108,13 @@ def pinned(name):
     }
 
 
-def is_same(found, wanted, place):
-    """Return True if two cells have the same value within the tolerance of their place."""
+def is_same(found, wanted, column):
+    """Return whether two cells have the same value within the tolerance of their column."""
     if found == wanted:
         return True
-    near = next((near for part, near in LOOSE.items() if part in place), TOLERANCE)
+    tolerance = next((tolerance for part, tolerance in LOOSE.items() if part in column), TOLERANCE)
     try:
-        return math.isclose(float(found), float(wanted), rel_tol=near, abs_tol=near)
+        return math.isclose(float(found), float(wanted), rel_tol=tolerance, abs_tol=tolerance)
     except ValueError:
         return False
 

@@ -1,4 +1,4 @@
-"""From a run to what is pinned of it, for every study alike."""
+"""Functions that convert the runs of any study to the results of a golden run."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,12 +19,12 @@ RESAMPLES = 1_000
 
 
 def load_redirectqa():
-    """The bundled questions."""
+    """Return the bundled questions."""
     return redirectqa.load_redirectqa("sample")
 
 
 def scored_run(study, data, runner, out: Path, settings, *, scoring=None, shared=None, model=None):
-    """Ask, judge, and return the run folder; the model has the name of its runner by default."""
+    """Run a study, score it and return the run folder; the model name defaults to the runner's."""
     folder = run_study(
         study,
         data,
@@ -48,15 +48,15 @@ def of_study(
     hidden: Iterable[Path] = (),
     answers: int = 500,
 ) -> GoldenRun:
-    """Report runs of a study.
+    """Report runs of a study and return the tables and the page.
 
     Args:
         study: The study.
         folders: The run folders.
-        more: Tables besides those of the page.
+        more: Tables in addition to those of the page.
         analyses: Analyses with their settings.
-        hidden: Folders whose paths are left out of the text of the page.
-        answers: Answers that the page shows of each model.
+        hidden: Folders; their paths are replaced in the text of the page.
+        answers: Number of answers per model on the page.
     """
     page, tables, runs = build_page(
         [folder.path for folder in folders],
@@ -70,22 +70,22 @@ def of_study(
 
 
 def rendered(page, hidden: Iterable[Path] = ()) -> str:
-    """Set a page as HTML, without the paths of these folders."""
+    """Render a page as HTML; the paths of these folders are replaced."""
     return without_paths(render_page(page), hidden)
 
 
 def without_paths(page: str, folders: Iterable[Path]) -> str:
-    """Write HOME for the paths of folders on a page, which cuts long words at their seams."""
+    """Replace the paths of folders by HOME; a page inserts `<wbr>` into long words."""
     for folder in folders:
         page = re.sub("(?:<wbr>)?".join(map(re.escape, str(folder))), "HOME", page)
     return page
 
 
 def gathered(runs, tables, page) -> GoldenRun:
-    """Name every table by its file; `runs` have outcomes and checks, `page` is HTML."""
+    """Return the tables by file name; `runs` have outcomes and checks, `page` is HTML."""
     outcomes = pd.concat([run.outcomes.assign(model=label) for label, run in runs.items()])
     found = {"outcomes": outcomes}
-    # The checks are in files of their own.
+    # The checks are in separate files.
     found |= {
         f"tables/{name}": table for name, table in tables.items() if not name.startswith("check_")
     }

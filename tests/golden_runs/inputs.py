@@ -1,7 +1,7 @@
-"""Scripted models and small inputs, which know nothing of how a study is run.
+"""Scripted models and small inputs that do not depend on the code that runs a study.
 
-All that they say depends on content alone, so that it stays as it is whoever asks, in whatever
-order and batches.
+Answers depend only on the content of the prompt. They are therefore the same in any order of the
+prompts and for any batch size.
 """
 
 import hashlib
@@ -12,15 +12,15 @@ from surface_consistency.models.runner import Runner
 
 
 def chance(*parts: object) -> float:
-    """Draw from [0, 1) by content alone."""
+    """Return a number in [0, 1) that depends only on the content."""
     digest = hashlib.sha256("|".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:6]) / 2**48
 
 
 class Scripted(Runner):
-    """A runner whose answers a function of the prompt and of being asked again tells.
+    """A runner with answers of a function of the prompt and of whether the prompt is a repeat.
 
-    An answer of None is a request that failed.
+    An answer of None is a failed request.
     """
 
     def __init__(self, name, answer, *, again=False):
@@ -42,7 +42,10 @@ class Scripted(Runner):
 
 
 def redirect_model(name, questions, *, knows, fails=0.0):
-    """Knows a share of the facts, mostly under all their names; changes its mind now and then."""
+    """Return a model that knows a proportion of the facts, mostly under all their names.
+
+    Some of its answers are different when a prompt is repeated.
+    """
     by_id = {question.id: question for question in questions}
     others = [question.triple.answers[0] for question in questions]
 
@@ -51,50 +54,50 @@ def redirect_model(name, questions, *, knows, fails=0.0):
         key = (name, question.triple.id, question.question)
         if chance("fails", *key) < fails:
             return None
-        turn = "again" if again and chance("turns", *key) < 0.15 else "first"
-        is_right = chance(name, question.triple.id) < knows
-        if chance("slips", turn, *key) < 0.25:
-            is_right = not is_right
-        wrong = others[int(chance("other", *key) * len(others))]
+        draw = "again" if again and chance("turns", *key) < 0.15 else "first"
+        is_correct = chance(name, question.triple.id) < knows
+        if chance("slips", draw, *key) < 0.25:
+            is_correct = not is_correct
+        other = others[int(chance("other", *key) * len(others))]
         accepted = question.triple.answers
-        right = accepted[int(chance("alias", *key) * len(accepted))]
+        alias = accepted[int(chance("alias", *key) * len(accepted))]
         shape = int(chance("shape", *key) * 6)
-        generated = right if is_right else (wrong, "I do not know", "", right[:-1])[shape % 4]
+        generated = alias if is_correct else (other, "I do not know", "", alias[:-1])[shape % 4]
         before = "It is " if shape == 1 else ""
-        after = ("", ".", f", not {wrong}", "\nQ: What else?", "s", f" or\n{right}")[shape]
+        after = ("", ".", f", not {other}", "\nQ: What else?", "s", f" or\n{alias}")[shape]
         return f"{before}{generated}{after}"
 
     return Scripted(name, answer)
 
 
 def slaq_states(name, prompt_id, question, *, knows, again=False):
-    """Tell whether a model states a fact in an answer: less often in long ones."""
-    share = knows if prompt_id.endswith("/short") else knows - 0.2
+    """Return whether an answer contains a fact; long answers contain fewer facts."""
+    rate = knows if prompt_id.endswith("/short") else knows - 0.2
     key = (name, prompt_id, question.id)
-    turn = "again" if again and chance("turns", *key) < 0.2 else "first"
-    return (chance("fact", name, question.id) + chance(turn, *key)) / 2 < share
+    draw = "again" if again and chance("turns", *key) < 0.2 else "first"
+    return (chance("fact", name, question.id) + chance(draw, *key)) / 2 < rate
 
 
-def slaq_asked(prompt_id, topics):
-    """Find what a prompt asks for, by its name, which every outcome bears as well."""
-    home = re.sub(r"/(short|free|long/\d+)$", "", prompt_id)
+def slaq_questions(prompt_id, topics):
+    """Return the questions that a prompt asks, by its id, which is also in every outcome."""
+    prefix = re.sub(r"/(short|free|long/\d+)$", "", prompt_id)
     return [
         question
         for topic in topics
         for question in topic.questions
-        if home in (topic.id, question.id)
+        if prefix in (topic.id, question.id)
     ]
 
 
 def slaq_model(name, topics, *, knows, fails=0.0):
-    """Knows fewer facts in long answers; an answer is its statements in a row."""
+    """Return a model that knows fewer facts in long answers; an answer is a list of facts."""
 
     def answer(prompt, again):
         if chance("fails", name, prompt.id) < fails:
             return None
         generated = [
             question.answer
-            for question in slaq_asked(prompt.id, topics)
+            for question in slaq_questions(prompt.id, topics)
             if slaq_states(name, prompt.id, question, knows=knows, again=again)
         ]
         return "; ".join(generated) or "I do not know."
@@ -103,7 +106,7 @@ def slaq_model(name, topics, *, knows, fails=0.0):
 
 
 def slaq_judge(name):
-    """Reads references, errs now and then, and once in a while writes what cannot be read."""
+    """Return a judge that searches for references, with some errors and some invalid replies."""
 
     def answer(prompt, again):
         system, user = prompt.messages[0].content, prompt.messages[1].content
@@ -128,7 +131,7 @@ def slaq_judge(name):
 
 
 def slaq_labels(name, topics, *, knows, n_permutations):
-    """Labels of people for a third of all facts, mostly true, as a CSV file."""
+    """Return simulated human labels for a third of all facts, mostly correct, as CSV."""
     lines = ["prompt_id,question_id,correct,is_recalled"]
     for topic in topics:
         long = [f"{topic.id}/long/{k}" for k in range(n_permutations)] + [f"{topic.id}/free"]
@@ -138,10 +141,10 @@ def slaq_labels(name, topics, *, knows, n_permutations):
                 if chance("labelled", *key) >= 0.33:
                     continue
                 states = slaq_states(name, prompt_id, question, knows=knows)
-                is_right = states != (chance("label", *key) < 0.05)
-                is_recalled = is_right or chance("recalled", *key) < 0.5
+                is_correct = states != (chance("label", *key) < 0.05)
+                is_recalled = is_correct or chance("recalled", *key) < 0.5
                 recalled = int(is_recalled) if prompt_id.endswith("/free") else ""
-                lines.append(f"{prompt_id},{question.id},{int(is_right)},{recalled}")
+                lines.append(f"{prompt_id},{question.id},{int(is_correct)},{recalled}")
     return "\n".join(lines) + "\n"
 
 
@@ -157,13 +160,13 @@ STYLES = ("direct_questions", "cloze")
 
 
 def audit_reader(prompts):
-    """Says the first fact that stands before its prompt, or what it knows by itself."""
+    """Return a model that answers with the first fact in its context, or with its own knowledge."""
     golds = {prompt.prompt_text: prompt.gold_object for prompt in prompts}
 
     def answer(prompt, again):
         shown = re.findall(r"(?m)^[^|\n]+ \| [^|\n]+ \| ([^|\n]+)$", prompt.text)
         question = prompt.text.rpartition("\n\n")[2]
-        gold = next((golds[asked] for asked in golds if asked in prompt.text), "nothing")
+        gold = next((golds[text] for text in golds if text in prompt.text), "nothing")
         if chance("fails", question, len(shown)) < 0.03:
             return None
         if chance("knows", question) < 0.15:
@@ -176,13 +179,13 @@ def audit_reader(prompts):
 
 
 class ScriptedScorer(Scripted):
-    """A runner that writes nothing; a function tells the log-probability of each word it scores.
+    """A runner that does not generate; a function returns the log-probability of each scored word.
 
-    The function takes the text before, the text to be scored, and whether it is asked again.
+    The arguments of the function are the context, the scored text, and whether it is a repeat.
     """
 
     def generate(self, prompts, params):
-        raise AssertionError("nothing is to be written")
+        raise AssertionError("a scorer does not generate")
 
     def score(self, requests):
         from surface_consistency.schemas.scoring import ScoredText
@@ -212,7 +215,7 @@ LEXICAL_COUNTS = {
 
 
 def lexical_rows():
-    """Rows of three benchmarks whose words the small lexicon of the tests has synonyms for."""
+    """Return rows of three benchmarks; the small lexicon of the tests has synonyms of the words."""
     pairs = [(noun, number) for number in range(6) for noun in LEXICAL_NOUNS]
     blimp = [
         {
@@ -240,7 +243,7 @@ def lexical_rows():
 
 
 def lexical_corpus(rows):
-    """Documents that hold some of the texts, by content alone: a few often, most of them never."""
+    """Return documents that contain a few of the texts often and most of them never."""
     texts = [row["sentence_good"] for row in rows["anaphor_agreement"]]
     texts += [row["sentence_bad"] for row in rows["anaphor_agreement"]]
     texts += [
@@ -254,7 +257,7 @@ def lexical_corpus(rows):
 
 
 def ngram_counts(documents, texts, n=4):
-    """Count the runs of n words of each text in documents."""
+    """Return the counts in documents of the word n-grams of each text."""
     counts = {}
     for document in documents:
         words = document.lower().split()
@@ -269,7 +272,7 @@ def ngram_counts(documents, texts, n=4):
 
 
 def lexical_model(name, documents, *, weight):
-    """Likes what the corpus holds, and good grammar a little."""
+    """Return a model that prefers texts of the corpus and, to a lesser degree, correct grammar."""
     seen = {}
     for document in documents:
         words = document.lower().split()
@@ -279,13 +282,13 @@ def lexical_model(name, documents, *, weight):
     def values(context, continuation, again):
         words = continuation.lower().split()
         before = (["", *context.lower().split()])[-1]
-        turn = "again" if again and chance("turns", name, context, continuation) < 0.2 else "first"
+        draw = "again" if again and chance("turns", name, context, continuation) < 0.2 else "first"
         found = []
         for word in words:
             known = min(1.0, seen.get((before, word), 0) / 20)
-            wrong = 0.8 * (word in ("were", "sleep"))
-            luck = chance(name, turn, context, continuation, len(found))
-            found.append(-0.1 - weight * (1 - known) - wrong - luck)
+            error = 0.8 * (word in ("were", "sleep"))
+            noise = chance(name, draw, context, continuation, len(found))
+            found.append(-0.1 - weight * (1 - known) - error - noise)
             before = word
         return found
 
@@ -293,16 +296,16 @@ def lexical_model(name, documents, *, weight):
 
 
 def linking_model(name, pairs, *, knows, habit):
-    """Affirms names of one entity that it knows to be one, moved by a habit of yes or no."""
+    """Return a model that links the names of some entities, with a bias (`habit`) towards yes."""
     known = [pair for pair in pairs if chance("links", name, *pair) < knows]
 
     def values(context, continuation, again):
         question = context.rpartition("Q: ")[2]
-        turn = "again" if again and chance("turns", name, question) < 0.2 else "first"
+        draw = "again" if again and chance("turns", name, question) < 0.2 else "first"
         is_known = any(first in question and second in question for first, second in known)
         is_empty = "N/A" in question
         odds = habit + (1.5 if is_known else -1.5) * (not is_empty)
-        odds += 4 * (chance(name, turn, question) - 0.5) * (not is_empty)
+        odds += 4 * (chance(name, draw, question) - 0.5) * (not is_empty)
         word = continuation.strip()
         yes = odds if word.casefold() == "yes" else 0.0
         return [yes - 0.5 * word[0].isupper() - 20.0]
@@ -311,7 +314,7 @@ def linking_model(name, pairs, *, knows, habit):
 
 
 def count_rows(questions, *, measure):
-    """Mentions of each name in a corpus that is not there, redirects less often than titles."""
+    """Return simulated corpus counts of each name; redirects have lower counts than titles."""
     rows = {}
     for question in questions:
         fact, surface = question.triple.id, question.surface
@@ -336,17 +339,17 @@ def count_rows(questions, *, measure):
 
 
 def reduced_model(name, questions, *, knows, forgets):
-    """The model "ada", which has lost a share of its names; now and then it finds another."""
-    whole = redirect_model("ada", questions, knows=knows)
+    """Return the model "ada" with some names removed and some new correct answers."""
+    full = redirect_model("ada", questions, knows=knows)
     by_id = {question.id: question for question in questions}
 
     def answer(prompt, again):
         question = by_id[prompt.id]
-        luck = chance("forgets", question.triple.id, question.surface.text)
-        if luck < forgets:
+        value = chance("forgets", question.triple.id, question.surface.text)
+        if value < forgets:
             return "I do not know"
-        if forgets and luck > 0.95:
+        if forgets and value > 0.95:
             return question.triple.answers[0]
-        return whole._answer(prompt, again)
+        return full._answer(prompt, again)
 
     return Scripted(name, answer)

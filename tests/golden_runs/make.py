@@ -1,15 +1,15 @@
-"""Golden runs: small, fixed inputs sent through every study, from the question to the page.
+"""Golden runs: every study is run on small, fixed inputs, from the question to the page.
 
-Only this module of the golden runs calls the studies. `inputs.py` contains models and data,
-`files.py` writes and compares results as text, and `test_golden_runs.py` contains the tests.
+`inputs.py` contains models and data, `files.py` writes and compares results as text, and
+`test_golden_runs.py` contains the tests.
 
-Numbers (`expected/`, CSV files) are fixed. A number that changes on purpose gets a line "Numbers
-change" in the changelog, and the files of its run that differ are written again:
+Numbers (`expected/`, CSV files) are fixed. An intended change of a number requires a line "Numbers
+change" in the changelog. This command rewrites the files of a run that differ:
 
     python -m tests.golden_runs.make NAME ...
 
-Wording (`wording/`, one page per study) may change with any commit that improves a sentence; read
-the diff after:
+Wording (`wording/`, one page per study) may change with any commit that improves a sentence. This
+command rewrites it; read the diff afterwards:
 
     python -m tests.golden_runs.make --wording [NAME ...]
 """
@@ -68,16 +68,16 @@ from tests.golden_runs.weights import mechanism
 
 
 def redirectqa(home: Path) -> GoldenRun:
-    """Two models asked both templates, repeated in part, scored, and reported together."""
+    """Run two models on both templates with a repeated sample, and report both on one page."""
 
     class FirstFacts(RedirectQA):
-        """Pinned when a limit took the first facts rather than some of each relation."""
+        """The expected numbers are of the first facts; a limit now samples every relation."""
 
         def select(self, *, templates=None, relations=None, limit=None):
-            asked = super().select(templates=templates, relations=relations)
-            kept = asked.rows["item"].isin(asked.rows["item"].unique()[:limit])
+            selected = super().select(templates=templates, relations=relations)
+            kept = selected.rows["item"].isin(selected.rows["item"].unique()[:limit])
             return RedirectQA.from_rows(
-                asked.rows[kept].reset_index(drop=True), source=self.source.id
+                selected.rows[kept].reset_index(drop=True), source=self.source.id
             )
 
     found, study = load_redirectqa(), RedirectQAStudy()
@@ -111,7 +111,7 @@ def redirectqa(home: Path) -> GoldenRun:
 
 
 def slaq(home: Path) -> GoldenRun:
-    """Two models in all forms; one judged by a rule, one by a model, both compared with labels."""
+    """Run two models on all forms; a rule scores one, an LLM judge the other, with human labels."""
 
     class Judged(SlaqStudy):
         report = replace(SlaqStudy.report, tables=(partial(slaq_report_tables, n_null=200),))
@@ -125,7 +125,7 @@ def slaq(home: Path) -> GoldenRun:
         def judge(self, scoring, folder):
             return self.judges[folder.read_manifest().model]
 
-    # Pinned when a limit took the first topics rather than some of each category.
+    # The expected numbers are of the first topics; a limit now samples every category.
     sample, study = load_slaq("sample"), Judged()
     data = Slaq.from_rows(sample.rows[:45], source=sample.source.id)
     settings = SlaqSettings(free=True, permutations=5, seed=2, repeat=25)
@@ -149,7 +149,7 @@ def slaq(home: Path) -> GoldenRun:
     tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
     frames = {name: table.frame for name, table in tables.items()}
     for name, labels in {"overall": [], **study.design.groupings}.items():
-        # Pinned by model, condition and label; people read the models side by side.
+        # The expected tables are sorted by model, condition and label, unlike those of the page.
         frames[name] = frames[name].sort_values(["model", "condition", *labels], kind="stable")
     sheet = {"labelling_sheet": pd.read_csv(home / "sheet-bob.csv")}
     page = rendered(study.report.page(report, tables), [home])
@@ -157,7 +157,7 @@ def slaq(home: Path) -> GoldenRun:
 
 
 def audit_data(home: Path):
-    """Build small databases with decoys, near misses and aliases, and find their prompts."""
+    """Build small databases with decoys, near misses and aliases, and return their prompts."""
     from surface_consistency_build.builders.audit_databases.databases import build_audit_databases
     from surface_consistency_build.builders.audit_databases.fact_tables import (
         Aliases,
@@ -169,7 +169,7 @@ def audit_data(home: Path):
     def named(name, *aliases, role):
         return Aliases(name=name, aliases=aliases, roles=(role,))
 
-    def beside(near, *triplet):
+    def related(near, *triplet):
         return RelatedFact(triplet=Triplet(*triplet), near=(near, "Capital"))
 
     table = FactTable(
@@ -181,19 +181,19 @@ def audit_data(home: Path):
         ),
         aliases=(
             *(named(n, f"Republic of {n}", f"{n} Land", role="subject") for n in inputs.COUNTRIES),
-            # A name that only the closure over all prompts knows for one of Arania's.
+            # Only the closure over all prompts contains this name as an alias of Arania.
             named("RA", "Republic of Arania", role="subject"),
             named("Capital", "Capital City", "Seat", role="relation"),
             named("Internet TLD", "TLD", "Web Domain", role="relation"),
         ),
         noise=(
             *(
-                beside(n, f"{n} State", "Capital City", inputs.COUNTRIES[n][0])
+                related(n, f"{n} State", "Capital City", inputs.COUNTRIES[n][0])
                 for n in inputs.DECOYS
             ),
-            beside("Arania", "RA", "Capital", "Lumo"),
+            related("Arania", "RA", "Capital", "Lumo"),
         ),
-        collision=tuple(beside(n, f"{n} Isles", "Capital", f"Port {n}") for n in inputs.DECOYS),
+        collision=tuple(related(n, f"{n} Isles", "Capital", f"Port {n}") for n in inputs.DECOYS),
     )
     folder = home / "databases"
     build_audit_databases(
@@ -203,7 +203,7 @@ def audit_data(home: Path):
 
 
 class Asking(Runner):
-    """A model that looks its fact up in the store, and says what it is given or what it knows."""
+    """A model that looks its fact up in the store and returns the value, or a value it knows."""
 
     name = "asking"
 
@@ -238,7 +238,7 @@ class Asking(Runner):
 
 
 def audit(home: Path) -> GoldenRun:
-    """One audit by words: the model reads what the store finds."""
+    """Audit with lexical retrieval (BM25); the retrieved entries are in the prompt."""
     study, data = AuditStudy(), audit_data(home)
     reader = inputs.audit_reader([prompt for one in data.conditions for prompt in one.prompts])
     settings = AuditSettings(retriever=("bm25",), threshold=(None,), n_facts=2)
@@ -251,7 +251,7 @@ def audit(home: Path) -> GoldenRun:
 
 
 def audit_sweep(home: Path) -> GoldenRun:
-    """A model that looks facts up by letters, at two thresholds, and what changes between them."""
+    """Audit a model with fuzzy lookups at two thresholds, and compare the two runs."""
     study, data = AuditStudy(), audit_data(home)
     folders = []
     settings = AuditSettings(retriever=("fuzzy",), threshold=(0.5, 0.95))
@@ -272,16 +272,16 @@ PAIRED_COLUMNS = (
 
 
 def compare(home: Path) -> GoldenRun:
-    """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
+    """Compute paired rates of external labels: the outcomes of the run `redirectqa` as CSV."""
     ada = outcomes_of_ada(home)
-    asked = {
+    comparisons = {
         "all": (ada, {}),
         "by_type": (ada, {"by": ("type",)}),
         "by_model_and_template": (OUTCOMES, {"by": ("model", "template")}),
         "clustered": (ada, {"test": "obuchowski", "confidence": 0.9}),
     }
     found = {}
-    for name, (verdicts, options) in asked.items():
+    for name, (verdicts, options) in comparisons.items():
         frame = pd.read_csv(verdicts, keep_default_na=False, na_values=[""])
         by = options.get("by", ())
         split = split_labels(
@@ -306,11 +306,11 @@ PAGES = (
     *("redirectqa", "slaq", "audit", "forms", "lexical", "linking", "mechanism", "unlearning"),
     "compare_models",
 )
-"""The runs whose page is compared as text: one per study, and that of `compare`."""
+"""Runs with a page that is compared as text: one per study, and one of `compare`."""
 
 
 def main(words: list[str]) -> None:
-    """Write the numbers of the named runs, or with `--wording` the text of their pages."""
+    """Write the numbers of the named runs or, with `--wording`, the text of their pages."""
     warnings.simplefilter("ignore")
     is_wording = "--wording" in words
     for name in [word for word in words if word != "--wording"] or (PAGES if is_wording else RUNS):

@@ -1,4 +1,4 @@
-"""Golden run of the study of forms: two models, one sampled, on the bundled items."""
+"""Golden run of the forms study: two models, one of them with sampling, on the bundled items."""
 
 import hashlib
 from pathlib import Path
@@ -13,7 +13,7 @@ _WEIGHTS = {"question": 0.1, "polite": 0.1, "terse": -0.35, "declarative": 0.0, 
 
 
 def forms(home: Path) -> GoldenRun:
-    """Two models of unequal knowledge, one of which is asked twice at a temperature."""
+    """Run two models with unequal knowledge; one of them has two samples at a temperature."""
     data, folders = load_forms("sample"), []
     for name, knows, samples in (("ada", 0.65, 1), ("bob", 0.5, 2)):
         settings = FormsSettings(
@@ -25,22 +25,22 @@ def forms(home: Path) -> GoldenRun:
 
 
 def _model(name, rows, knows):
-    """Knows an item or not, says it less often when asked tersely, and differs between samples."""
-    asked = {f"Q: {row['question']} A:": row for row in rows}
+    """Return a model that knows some items; the form and the sample change some answers."""
+    by_prompt = {f"Q: {row['question']} A:": row for row in rows}
 
     def answer(prompt):
-        row = asked[prompt.text]
+        row = by_prompt[prompt.text]
         known = _chance(name, row["item"]) < knows
-        wavers = _chance(name, row["item"], row["form"]) - 0.5 + _chance(name, prompt.id) / 3
-        leans = (0.4 if known else -0.4) + _WEIGHTS[row["form"]]
+        noise = _chance(name, row["item"], row["form"]) - 0.5 + _chance(name, prompt.id) / 3
+        tendency = (0.4 if known else -0.4) + _WEIGHTS[row["form"]]
         others = ("Paris", "Asia", "peso", "Oslo")
-        wrong = others[int(4 * _chance(row["item"]))]
-        return row["references"][0] if leans + wavers > 0 else f"perhaps {wrong}"
+        other = others[int(4 * _chance(row["item"]))]
+        return row["references"][0] if tendency + noise > 0 else f"perhaps {other}"
 
     return FakeRunner(answer, name=name)
 
 
 def _chance(*parts):
-    """Draw a number in [0, 1) by names alone."""
+    """Return a number in [0, 1) that depends only on the parts."""
     digest = hashlib.sha256("|".join(parts).encode()).digest()
     return int.from_bytes(digest[:4], "big") / 2**32

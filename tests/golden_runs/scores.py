@@ -1,4 +1,4 @@
-"""Golden runs of the studies that read scores of options: lexical popularity, and linking."""
+"""Golden runs of the lexical and linking studies and of the frequency analysis."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ WORDNET = Path(__file__).parents[1] / "studies" / "lexical" / "perturbation" / "
 
 
 def lexical(home: Path) -> GoldenRun:
-    """Two models on three benchmarks, with popularity by a corpus and memorization."""
+    """Run two models on three benchmarks, with the analyses of popularity and memorization."""
     rows = inputs.lexical_rows()
     loaded = [load_benchmark(task, of_task) for task, of_task in rows.items()]
     data = Benchmark(
@@ -79,14 +79,14 @@ def lexical(home: Path) -> GoldenRun:
 
 
 def linking(home: Path) -> GoldenRun:
-    """Two models asked whether two names are of one entity, one of them by calibrated odds."""
+    """Run the linking study on two models; one of them is scored by calibrated odds."""
     folders = _linked(home)
     score_run(folders["bob"], study=LinkingStudy(), scoring=LinkingScoring(calibrated=True))
     return of_study(LinkingStudy(), list(folders.values()), {}, hidden=[home], answers=20)
 
 
 def linking_vs_consistency(home: Path) -> GoldenRun:
-    """The same models asked the questions themselves: do those that link two names agree?"""
+    """Compare the linking of two names with the consistency of the answers under these names."""
     probes = _linked(home / "probes")
     folders = _answered(home)
     probed = tuple(folder.path for folder in probes.values())
@@ -95,7 +95,7 @@ def linking_vs_consistency(home: Path) -> GoldenRun:
 
 
 def _linked(home: Path):
-    """Run folders of the linking probe by model."""
+    """Return run folders of the linking study by model."""
     data = load_redirectqa()
     pairs = list(zip(data.pairs["surface"], data.pairs["canonical_surface"], strict=True))
     folders = {}
@@ -107,7 +107,7 @@ def _linked(home: Path):
 
 
 def _answered(home: Path):
-    """Run folders of two models that were asked all questions."""
+    """Return run folders of two models on all questions."""
     data = load_redirectqa()
     settings = RedirectQASettings(shots=0, repeat=0, template="both")
     runners = [
@@ -118,7 +118,7 @@ def _answered(home: Path):
 
 
 def frequency(home: Path) -> GoldenRun:
-    """Answers of two models against how often a corpus names the entity, counted twice."""
+    """Compare the answers of two models with the corpus frequency of the entity and its names."""
     questions = load_redirectqa().questions
     folders = _answered(home)
     counts = pd.DataFrame(inputs.count_rows(questions, measure="longest"))

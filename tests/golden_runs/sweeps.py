@@ -1,4 +1,4 @@
-"""Golden runs of what is compared: two runs, imported verdicts, unlearning logs."""
+"""Golden runs of comparisons: two runs, imported labels, several models, unlearning logs."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ OUTCOMES = EXPECTED / "redirectqa" / "outcomes.csv"
 
 
 def compare_runs(home: Path) -> GoldenRun:
-    """One model before and after it has lost some names, question by question."""
+    """Compare the answers of a model before and after some of its names are removed."""
     data = load_redirectqa()
     for name, forgets in (("before", 0.0), ("after", 0.25)):
         runner = reduced_model(name, data.questions, knows=0.8, forgets=forgets)
@@ -42,7 +42,7 @@ def compare_runs(home: Path) -> GoldenRun:
 
 
 def outcomes_of_ada(home: Path) -> Path:
-    """Write what one model of the first golden run answered in one wording as a CSV file."""
+    """Write the outcomes of one model of the run `redirectqa` in one template as a CSV file."""
     frame = pd.read_csv(OUTCOMES)
     is_asked = (frame["model"] == "ada") & (frame["template"] == "original")
     frame[is_asked].to_csv(home / "ada.csv", index=False)
@@ -50,7 +50,7 @@ def outcomes_of_ada(home: Path) -> Path:
 
 
 def compare_page(home: Path) -> GoldenRun:
-    """The page of anyone's verdicts: those of the first golden run as a CSV file."""
+    """Report external labels: the outcomes of the run `redirectqa` as a CSV file."""
     read = pd.read_csv(outcomes_of_ada(home), keep_default_na=False, na_values=[""])
     by = ("types", "relation")
     names = {"origin": "ada.csv", "first": "canonical", "second": "redirect"}
@@ -59,7 +59,7 @@ def compare_page(home: Path) -> GoldenRun:
 
 
 def compare_models(home: Path) -> GoldenRun:
-    """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
+    """Compare three models on the redirects of `redirectqa`; the third is bob with errors added."""
     frame = pd.read_csv(OUTCOMES)
     names = {
         "pair": "item",
@@ -86,7 +86,7 @@ def compare_models(home: Path) -> GoldenRun:
 
 
 def unlearning(home: Path) -> GoldenRun:
-    """Logs of three models on 200 questions about ten authors; texts stand in for the models'."""
+    """Analyse logs of three models on 200 questions about ten authors, with placeholder texts."""
     sides = [(MODELS[1], "full"), (MODELS[2], "retain90"), (MODELS[1], "retain90")]
     paths = []
     for model, side in sides:

@@ -1,4 +1,4 @@
-"""The golden runs of the analysis of mechanism, on tiny models with fixed weights."""
+"""Golden run of the mechanism analysis, on a tiny model with fixed weights."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ TEMPLATE = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:
 
 
 def mechanism(home: Path) -> GoldenRun:
-    """Analyse the pairs of one run with the weights of a model of two layers."""
+    """Analyse the pairs of one run with the weights of a two-layer model."""
     import transformers
 
     from surface_consistency.data.slaq import Slaq, load_slaq

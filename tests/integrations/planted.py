@@ -14,7 +14,7 @@ BY_QUESTION = {question.question: question for question in DATA.questions}
 
 
 def reply(question_text: str) -> str:
-    """Answer a question, correctly for two thirds of all."""
+    """Return an answer, which is correct for two thirds of all questions."""
     digest = hashlib.sha256(question_text.encode()).digest()
     return BY_QUESTION[question_text].triple.answers[0] if digest[0] % 3 else "nobody knows"
 
@@ -41,4 +41,4 @@ NAMES = {
     "only_redirect": "positive_flip_rate",
     "signed_alignment": "signed_alignment",
 }
-"""Metric of a task to the column of `paired_by`."""
+"""Column of `paired_by` by metric of a task."""

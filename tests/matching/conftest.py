@@ -17,7 +17,7 @@ def clear_answer_sets():
 
 @pytest.fixture(autouse=True)
 def skip_without_icu(request: pytest.FixtureRequest):
-    """The rule `segmented` needs icu4py for scripts without spaces."""
+    """Skip tests of the rule `segmented` without icu4py, which it needs for some scripts."""
     named = getattr(getattr(request.node, "callspec", None), "params", {}).get("rule")
     if "segmented" in (named, getattr(named, "name", None)) and not (
         hasattr(named, "segmenter") and named.segmenter != "icu"

@@ -1,4 +1,4 @@
-"""Frames and naive second implementations for the properties that all frame forms share."""
+"""Frames and naive implementations of the metrics, for tests of properties that all share."""
 
 import csv
 import functools
@@ -33,14 +33,14 @@ from surface_consistency.metrics.linking.linking import LINKING_KINDS
 
 
 def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFrame:
-    """One row per fact and form (and sample) of an array."""
+    """Convert an array to a frame with one row per fact and form (and sample)."""
     facts, forms, *_ = (index.ravel() for index in np.indices(values.shape))
     frame = pd.DataFrame({"item": facts, "form": forms, name: values.ravel()})
     return frame.assign(**columns)
 
 
 def golden_rows(data_files: Path, name: str, folder: str = "golden") -> list[dict[str, str]]:
-    """Rows of a file of published numbers."""
+    """Return the rows of a file of published numbers."""
     with (data_files / folder / name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 
@@ -54,7 +54,7 @@ def correlation_row(
     confidence: float = 0.95,
     **options: Any,
 ) -> pd.Series:
-    """The one row of `correlation_by` of these vectors."""
+    """Return the row of `correlation_by` for these vectors."""
     others = np.empty((len(x), 0)) if controls is None else np.asarray(controls).reshape(len(x), -1)
     names = [f"c{k}" for k in range(others.shape[1])]
     columns = {"x": pd.Series(x), "y": pd.Series(y), "cluster": cluster}
@@ -66,7 +66,7 @@ def correlation_row(
 
 
 def instances(seed: int, n_facts: int = 400) -> pd.DataFrame:
-    """Canonical and redirect instances whose accuracy rises with both frequencies."""
+    """Return canonical and redirect instances; their accuracy increases with both frequencies."""
     rng = np.random.default_rng(seed)
     fact = np.repeat(np.arange(n_facts), 2)
     entity = np.ceil(np.exp(rng.normal(5, 2, n_facts)))[fact]
@@ -82,7 +82,7 @@ def instances(seed: int, n_facts: int = 400) -> pd.DataFrame:
 
 
 class Metric(NamedTuple):
-    """A metric of a frame, with its input frames and its values by plain loops."""
+    """A metric of a frame, with a generator of input frames and a naive implementation."""
 
     call: Callable[..., pd.DataFrame]
     frame: Callable[[int], pd.DataFrame]
@@ -90,17 +90,17 @@ class Metric(NamedTuple):
     cluster: str
     value: str
     p_values: Mapping[str, str] = MappingProxyType({})
-    """Column of each p-value by the name of what has the interval."""
+    """Column of each p-value, by the name of the value that it tests."""
     by: str | None = "by"
-    """Option that names the groups; None if there is none."""
+    """Name of the option for groups; None if the metric has none."""
     names: str = ""
-    """Column that is renamed in copies, so that they are other facts of the same cluster."""
+    """Column with changed values in copies of rows, so that these are other facts of a cluster."""
     drops: bool = True
-    """Whether rows without a value are left out and counted in `n_missing`."""
+    """Whether rows without a value are dropped and counted in `n_missing`."""
 
 
 def pairs(seed: int) -> pd.DataFrame:
-    """Pairs of facts that two models answered, with groups and a value of each."""
+    """Return pairs of facts with the labels of two models, groups and values."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(30, 80))
     facts = rng.integers(0, 12, n)
@@ -125,7 +125,7 @@ def pairs(seed: int) -> pd.DataFrame:
 
 
 def forms(seed: int) -> pd.DataFrame:
-    """Facts of topics in four forms that two models answered."""
+    """Return the labels and answers of two models to facts of topics in four forms."""
     rng = np.random.default_rng(seed)
     facts, forms, models = (x.ravel() for x in np.indices((36, 4, 2)))
     chance = 0.2 + 0.6 * rng.random(36)[facts]
@@ -143,12 +143,12 @@ def forms(seed: int) -> pd.DataFrame:
 
 
 def one_model(frame: Callable[[int], pd.DataFrame], seed: int) -> pd.DataFrame:
-    """Rows of one of the models."""
+    """Return the rows of one model."""
     rows = frame(seed)
     return rows[rows["model"] == "x"].reset_index(drop=True)
 
 
-def _share(values: list[bool]) -> float:
+def _rate(values: list[bool]) -> float:
     return sum(values) / len(values) if values else float("nan")
 
 
@@ -163,27 +163,27 @@ def _paired(rows: pd.DataFrame) -> dict[str, Any]:
         "n_clusters": len(set(rows["item"])),
         "both": sum(a and b for a, b in verdicts),
         "first_only": sum(a and not b for a, b in verdicts),
-        "consistency": _share([a == b for a, b in verdicts]),
-        "flip_rate": _share([a != b for a, b in verdicts]),
-        "first_accuracy": _share([a for a, _ in verdicts]),
-        "accuracy_difference": _share([b for _, b in verdicts]) - _share([a for a, _ in verdicts]),
-        "consistency_given_first_correct": _share([b for a, b in verdicts if a]),
-        "consistency_given_first_incorrect": _share([not b for a, b in verdicts if not a]),
+        "consistency": _rate([a == b for a, b in verdicts]),
+        "flip_rate": _rate([a != b for a, b in verdicts]),
+        "first_accuracy": _rate([a for a, _ in verdicts]),
+        "accuracy_difference": _rate([b for _, b in verdicts]) - _rate([a for a, _ in verdicts]),
+        "consistency_given_first_correct": _rate([b for a, b in verdicts if a]),
+        "consistency_given_first_incorrect": _rate([not b for a, b in verdicts if not a]),
     }
 
 
 def _forgotten(rows: pd.DataFrame) -> dict[str, Any]:
-    """Rates of all facts, and of those correct under FULL, from their definitions."""
-    found = {"full_correct": sum(rows["full"]), "full_accuracy": _share(rows["full"].tolist())}
+    """Return the rates over all facts and over facts correct under FULL, by their definitions."""
+    found = {"full_correct": sum(rows["full"]), "full_accuracy": _rate(rows["full"].tolist())}
     for part, end in ((rows, ""), (rows[rows["full"]], "_given_full")):
         names = ("first_correct", "second_correct", "gold_retrieved")
         states = list(zip(*(part[name] for name in names), strict=True))
         found |= {
-            f"leakage{end}": _share([off for _, off, _ in states]),
-            f"retrieval_mediated{end}": _share([on and not off for on, off, _ in states]),
-            f"interference{end}": _share([off and not on for on, off, _ in states]),
-            f"artifact_rate{end}": _share([on and not gold for on, _, gold in states]),
-            f"{'survival' if end else 'del_on_accuracy'}{end}": _share([on for on, *_ in states]),
+            f"leakage{end}": _rate([off for _, off, _ in states]),
+            f"retrieval_mediated{end}": _rate([on and not off for on, off, _ in states]),
+            f"interference{end}": _rate([off and not on for on, off, _ in states]),
+            f"artifact_rate{end}": _rate([on and not gold for on, _, gold in states]),
+            f"{'survival' if end else 'del_on_accuracy'}{end}": _rate([on for on, *_ in states]),
         }
     return found | {"artifacts": round(found["artifact_rate"] * len(rows))}
 
@@ -197,7 +197,7 @@ def _unlearned(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
-    """Topics have equal weights, whatever their number of pairs."""
+    """Return means over topics; topics have equal weights, whatever their number of pairs."""
     topics = [_paired(part) for _, part in rows.groupby("item")]
     mean = {name: _mean([topic[name] for topic in topics]) for name in topics[0]}
     return {
@@ -212,7 +212,7 @@ def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _linked(rows: pd.DataFrame) -> dict[str, Any]:
     answers = list(zip(rows["kind"] == "positive", rows["second_correct"], strict=True))
-    sides = [[right for kind, right in answers if kind == side] for side in (True, False)]
+    sides = [[correct for kind, correct in answers if kind == side] for side in (True, False)]
     cells = {
         f"{name}_{end}": side.count(end == "right")
         for name, side in zip(("positive", "negative"), sides, strict=True)
@@ -220,11 +220,11 @@ def _linked(rows: pd.DataFrame) -> dict[str, Any]:
     }
     return cells | {
         "n": len(answers),
-        "yes_rate": _share([kind == right for kind, right in answers]),
-        "raw_accuracy": _share([right for _, right in answers]),
-        "positive_accuracy": _share(sides[0]),
-        "negative_accuracy": _share(sides[1]),
-        "balanced_accuracy": sum(map(_share, sides)) / 2,
+        "yes_rate": _rate([kind == correct for kind, correct in answers]),
+        "raw_accuracy": _rate([correct for _, correct in answers]),
+        "positive_accuracy": _rate(sides[0]),
+        "negative_accuracy": _rate(sides[1]),
+        "balanced_accuracy": sum(map(_rate, sides)) / 2,
     }
 
 
@@ -261,8 +261,8 @@ def _formed(rows: pd.DataFrame) -> dict[str, Any]:
         "n_forms": rows["form"].nunique(),
         "n_clusters": rows["topic"].nunique(),
         "accuracy": np.mean([np.mean(fact) for fact in facts]),
-        "all_correct": _share([all(fact) for fact in facts]),
-        "all_incorrect": _share([not any(fact) for fact in facts]),
+        "all_correct": _rate([all(fact) for fact in facts]),
+        "all_incorrect": _rate([not any(fact) for fact in facts]),
         "consistency": _agreement(facts),
     }
 
@@ -274,11 +274,11 @@ def _answered(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _spread(rows: pd.DataFrame) -> dict[str, Any]:
-    shares = {form: np.mean(part["correct"]) for form, part in rows.groupby("form")}
-    return {"worst_accuracy": min(shares.values()), "best_accuracy": max(shares.values())}
+    accuracies = {form: np.mean(part["correct"]) for form, part in rows.groupby("form")}
+    return {"worst_accuracy": min(accuracies.values()), "best_accuracy": max(accuracies.values())}
 
 
-def _shares(rows: pd.DataFrame) -> dict[str, Any]:
+def _variance(rows: pd.DataFrame) -> dict[str, Any]:
     return {"n": len(rows), "n_items": rows["item"].nunique(), "n_forms": 4, "n_samples": 1}
 
 
@@ -288,13 +288,13 @@ def _form_contrast(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _compared(frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """The differences of the models; the order of the rows decides which is the reference."""
+    """Return the differences of the models from the reference model "x"."""
     items = {"item": ["item", "form"], "score": "correct", "baseline": "x"}
     return compare_models(frame, **items, **options).differences
 
 
 def _alignment(frame: pd.DataFrame, *, cluster: str, **options: Any) -> pd.DataFrame:
-    """Topics are the clusters of alignment."""
+    """Call `alignment_by` with the clusters as topics."""
     return alignment_by(frame, topic=cluster, **options)
 
 
@@ -335,7 +335,7 @@ METRICS = {
     "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", **_FACTS),
     "form_answers_by": Metric(form_answers_by, _ONE_FORM, _answered, "topic", "answer", **_FACTS),
     "form_spread_by": Metric(form_spread_by, _ONE_FORM, _spread, "topic", "", **_FACTS),
-    "variance_shares_by": Metric(variance_shares_by, _ONE_FORM, _shares, "topic", "correct"),
+    "variance_shares_by": Metric(variance_shares_by, _ONE_FORM, _variance, "topic", "correct"),
     "form_contrasts": Metric(
         form_contrasts, forms, _form_contrast, "topic", "", _DIFFERENCE, None, **_FACTS
     ),
@@ -343,4 +343,4 @@ METRICS = {
         _compared, forms, _difference, "topic", "", _DIFFERENCE, None, **_FACTS
     ),
 }
-"""Metrics by name; all take a frame and the column of the clusters."""
+"""Metrics by name; the arguments of each are a frame and the column of the clusters."""

@@ -1,4 +1,4 @@
-"""A page with every kind of block, and with hostile text of models."""
+"""A page with every kind of block and with hostile answers of models."""
 
 import math
 import random

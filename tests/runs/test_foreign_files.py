@@ -35,7 +35,7 @@ def prepared(tmp_path_factory):
     """The files that the commands read, and a run."""
     home = tmp_path_factory.mktemp("prepared")
     crashes._prepare(home)
-    crashes.verdicts_of_forms(home)
+    crashes.write_labels(home)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
         assert main([*RUN, "--out", "run"]) == 0

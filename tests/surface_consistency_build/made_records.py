@@ -14,7 +14,7 @@ from tests.made_data import slaq_row
 
 
 def fact_questions(number, names, *, template="original", question="Where was {} built?", **given):
-    """Ask a fact under the title of its subject and under redirects, in one wording."""
+    """Return the questions of a fact in one template: under the title and under redirects."""
     triple = FactualTriple(
         id=f"f{number}",
         subject=Entity(
@@ -55,7 +55,7 @@ COLUMNS = "triplet_id relation subject_surface subject_surface_category subject_
 
 @pytest.fixture
 def built_rows():
-    """Ten rows: five instances in two wordings."""
+    """Ten rows: five instances in two templates."""
     rows = []
     for spec in INSTANCES:
         row = dict(zip(COLUMNS.split(), spec, strict=True))
@@ -102,7 +102,7 @@ def subset(built_rows):
 
 @pytest.fixture
 def written():
-    """The texts of a writer that give figure 6; changes are given by column name."""
+    """The generated texts of figure 6 of the SLAQ paper; changes are given by column name."""
 
     def make(**changes):
         cells = slaq_row(**changes)

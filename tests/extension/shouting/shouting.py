@@ -1,4 +1,4 @@
-"""A study of one's own: does a model answer a shouted question as it answers a quiet one?"""
+"""A custom study: does a model give the same answer if a question is in capital letters?"""
 
 import pandas as pd
 
@@ -10,17 +10,17 @@ MARKS = ("!", "!!", "!!!")
 
 
 class ShoutingSettings(StudySettings):
-    """How it is shouted."""
+    """Settings of the study."""
 
     polite: bool = False
     """Whether every question begins with "please"."""
 
 
 class ShoutingOutcome(PairedOutcome):
-    """A question asked quietly and shouted."""
+    """Outcome of a question in its quiet and in its shouted form."""
 
     marks: str
-    """How loud."""
+    """Exclamation marks of the shouted form."""
 
 
 class ShoutingStudy(Study):
@@ -36,13 +36,13 @@ class ShoutingStudy(Study):
     records = StudyRecords(settings=ShoutingSettings, outcome=ShoutingOutcome)
 
     def load(self, source):
-        """Read a CSV file of country and capital, or take the facts that come along."""
+        """Read a CSV file of countries and capitals, or return the bundled facts."""
         if source.source == "sample":
             return FACTS
         return dict(pd.read_csv(source.source)[["country", "capital"]].to_numpy())
 
     def plan(self, data, settings, *, runner=None):
-        """Ask each fact quietly, and shouted with one to three marks."""
+        """Plan a quiet prompt per fact, and shouted ones with one to three exclamation marks."""
         start = "please, " if settings.polite else ""
         facts = list(data.items())[: settings.limit]
         asked = [

@@ -1,4 +1,4 @@
-"""A rule, a runner and an analysis of one's own."""
+"""A custom rule, runner and analysis."""
 
 import os
 import time
@@ -14,17 +14,17 @@ from surface_consistency.tables.table import Column, Table
 
 
 class VowelRule(ExactRule):
-    """Right where the vowels are."""
+    """Scores an answer as correct if its vowels are those of a reference."""
 
     name = "vowels"
 
     def keys(self, texts):
-        """Keep the vowels."""
+        """Return the vowels of each text."""
         return ["".join(letter for letter in text.lower() if letter in "aeiou") for text in texts]
 
 
 class DeafRunner(Runner):
-    """Knows every capital; what is shouted loudly it answers by its first letter alone."""
+    """Returns the capital, or only its first letter for a prompt with many exclamation marks."""
 
     name = "deaf"
 
@@ -32,15 +32,15 @@ class DeafRunner(Runner):
         self.deafness, self.wait = deafness, wait
 
     def fingerprint(self):
-        """Tell how deaf it is."""
+        """Return the settings that change the answers."""
         return {"runner": self.name, "deafness": self.deafness}
 
     def plan(self, prompts, params):
-        """Ask one prompt at a time."""
+        """Return batches of one prompt."""
         return ([prompt] for prompt in prompts)
 
     def generate(self, prompts, params):
-        """Answer, slowly if told."""
+        """Generate the answers; the option `wait` delays each one."""
         for prompt in prompts:
             time.sleep(self.wait)
             with open(os.environ.get("DEAF_LOG", os.devnull), "a") as log:
@@ -51,14 +51,14 @@ class DeafRunner(Runner):
 
 
 class Loudness(Analysis):
-    """Counts marks."""
+    """Counts the pairs of each model."""
 
     name = "loudness"
     title = "Loudness"
     studies = ("shouting",)
 
     def tables(self, report, settings):
-        """Count pairs by model."""
+        """Return one table with the number of pairs per model."""
         frame = report.frame.groupby("model", as_index=False)["marks"].count()
         columns = [
             Column(key="model", title="Model"),

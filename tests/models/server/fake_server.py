@@ -8,7 +8,7 @@ import threading
 class FakeServer:
     """A minimal HTTP server; `script(number, body)` returns each response.
 
-    A script returns (status, headers, body) with a body of bytes or JSON, or one of the words
+    A script returns (status, headers, body), where the body is bytes or JSON, or one of the words
     "hang", "close", "half", "drip".
     """
 

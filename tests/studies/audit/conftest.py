@@ -1,4 +1,4 @@
-"""Databases with decoys, a model that looks facts up, and run folders of audits."""
+"""Databases with decoys, a model that looks up facts, and run folders of audits."""
 
 from typing import get_args
 
@@ -49,7 +49,7 @@ class Asking(Runner):
 
     Args:
         known: Values that it knows, by subject and relation.
-        dies_after: Prompts after which it is killed; None for never.
+        dies_after: Number of prompts after which it is killed; None to disable.
     """
 
     name = "asking"
@@ -109,14 +109,14 @@ def data(conditions):
 
 @pytest.fixture
 def settings():
-    """Settings of an audit by letters without repeats: `settings(threshold=(0.9,))`."""
+    """Settings of an audit with fuzzy retrieval without repeats: `settings(threshold=(0.9,))`."""
     usual = {"retriever": ("fuzzy",), "threshold": (0.5,), "repeat": 0}
     return lambda **changes: AuditSettings(**usual | changes)
 
 
 @pytest.fixture
 def study():
-    """The study; all its retrievers compare letters."""
+    """The study; all its retrievers are fuzzy."""
     return AuditStudy(find_retrievers=lambda name, cache_dir=None: FuzzyRetriever)
 
 
@@ -145,7 +145,7 @@ def finish(score):
 
 
 def _outcome(place, **changes):
-    """A fact that is correct under FULL and incorrect otherwise, except for the changes."""
+    """Return the outcome of a fact that is correct only under FULL, with changes."""
     database = str(changes.get("database", "countries/base"))
     domain, _, topology = database.partition("/")
     style, fact = changes.get("style", "cloze"), changes.pop("fact", place)

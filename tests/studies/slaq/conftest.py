@@ -1,4 +1,4 @@
-"""Targets to score, and runs of models with planned answers."""
+"""Targets for scoring, and runs of models with given answers."""
 
 import zlib
 

@@ -1,4 +1,4 @@
-"""Reference implementation of counts: every span of every text is looked up in a dictionary."""
+"""Reference implementation of counts, which looks up every span of every text in a dictionary."""
 
 from surface_consistency_build.counting.boundaries import boundary_tables, character_classes
 from surface_consistency_build.counting.texts import comparable

@@ -1,11 +1,11 @@
 """Write the miniature wiki as dumps, with a MariaDB server.
 
-Needs Debian's `mariadb-server`, which is started in a temporary folder and stopped again. Run from
-the root of the repository, after any change of a table:
+This requires Debian's `mariadb-server`, which is started in a temporary folder and stopped at the
+end. Run it from the root of the repository after every change of a table:
 
     python -m tests.surface_consistency_build.mini_wiki.make_mini_wiki
 
-The same tables and the same MariaDB give the same bytes.
+The output has the same bytes for the same tables and the same version of MariaDB.
 """
 
 import argparse

@@ -37,7 +37,7 @@ class MariaDB:
         return self._call("client", options, sql)
 
     def dump(self, database, table, *options):
-        """Write a table as `mysqldump` does."""
+        """Return the dump of a table by `mysqldump`."""
         return self._call("dump", [*options, database, table], b"")
 
     def _call(self, program, arguments, text):
@@ -47,7 +47,7 @@ class MariaDB:
 
 
 def find_programs():
-    """Find MariaDB's programs, also those of servers, which may not be in the path of users."""
+    """Find MariaDB's programs; those of the server may not be in the PATH of users."""
     places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
     found = {
         use: next(filter(None, (shutil.which(name, path=places) for name in names)), None)

@@ -1,4 +1,4 @@
-"""Dumps of the wiki without a database: XML pages, Wikidata items, lines of page views."""
+"""Dumps of the wiki that need no database: XML pages, Wikidata items and pageviews."""
 
 import hashlib
 import json
@@ -77,7 +77,7 @@ def _pages(tables):
 
 
 def _full_title(namespace, title):
-    """Put the namespace before a title, with spaces."""
+    """Return a title with its namespace and with spaces."""
     prefix = _NAMESPACES[namespace]
     return (f"{prefix}:{title}" if prefix else title).replace("_", " ")
 
@@ -93,7 +93,7 @@ def _page(page, text, redirect=""):
 
 
 def _quoted(text):
-    """Escape a text as MediaWiki does, quotes included."""
+    """Escape a text, including quotes, in the same way as MediaWiki."""
     return escape(text, {'"': "&quot;"})
 
 
@@ -112,7 +112,7 @@ def wikidata_dump(tables):
 
 
 def _item(entity, tables):
-    """Write one item; empty maps are empty arrays, as PHP writes them."""
+    """Write one item; empty maps are written as empty arrays, as in PHP."""
     labels = {"en": entity.label, "ja": entity.label_ja, "mul": entity.label_mul}
     labels = {key: {"language": key, "value": text} for key, text in labels.items() if text}
     aliases = [{"language": "en", "value": alias} for alias in entity.aliases]
@@ -155,7 +155,7 @@ def _statement(snak, name, rank):
 
 
 def view_dump(tables, month):
-    """Write the file of one month; the views of an article are split over the ways of access."""
+    """Write the file of one month; the views of an article are split by access method."""
     lines = ["commons.wikimedia File:Velmora.jpg 77 desktop 3 A3"]
     lines += ["de.wikipedia Maren_Oskeld 1022 desktop 900000 A900000"]
     for entity in tables.entities:

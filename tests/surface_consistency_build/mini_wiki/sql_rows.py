@@ -1,4 +1,4 @@
-"""The tables of the wiki as SQL that loads them into a database."""
+"""SQL scripts that load the tables of the wiki into a database."""
 
 import hashlib
 from pathlib import Path
@@ -57,7 +57,7 @@ def _page_rows(tables):
 
 
 def _redirect_rows(tables):
-    """List targets; an absent prefix or fragment is NULL in one row and empty in the next."""
+    """List targets; a missing prefix or fragment is NULL and the empty string in turn."""
     for redirect in tables.redirects:
         absent = None if redirect.page_id % 2 else ""
         target = (redirect.page_id, redirect.target_namespace, redirect.target)
@@ -97,13 +97,13 @@ def _links(tables):
 
 
 def _insert(table, rows):
-    """Write one INSERT."""
+    """Return one INSERT statement."""
     lines = ",\n".join(f"({','.join(map(_literal, row))})" for row in rows)
     return f"INSERT INTO `{table}` VALUES\n{lines};\n".encode()
 
 
 def _literal(cell):
-    """Write one value; texts by their bytes."""
+    """Return one value as an SQL literal; texts are written as bytes."""
     if cell is None:
         return "NULL"
     if isinstance(cell, int | float):

@@ -17,7 +17,7 @@ from scripts.redirectqa_sample.tsv import read_lines, split_values
 
 
 def read_tables(folder):
-    """Read the tables of a folder: rows by the names of their columns, in the order of lines."""
+    """Read the tables of a folder; each row is a dictionary by column name, in file order."""
     files = ("entities", "claims", "redirects", "pages", "templates")
     lines = {name: read_lines(folder / f"{name}.tsv") for name in files}
     return SimpleNamespace(
@@ -54,6 +54,6 @@ def _page(row):
 
 
 def _category_title(name):
-    """Write a category as the title of its page; "from birth names" is a short form."""
+    """Return the page title of a category; names such as "from birth names" are short forms."""
     full = f"Redirects {name}" if name.startswith(("from ", "to ")) else name
     return full.replace(" ", "_")

@@ -1,8 +1,9 @@
 """A Japanese wiki of a few dozen pages, for tests of a new language from dumps to report.
 
-The facts are true, the kinds of redirects (categories and templates) are invented: the real wiki
-does not sort its redirects. `python -m tests.surface_consistency_build.wikimedia.mini_ja FOLDER`
-writes the dumps.
+The facts are true. The types of redirects (categories and templates) are invented, because the
+Japanese Wikipedia does not categorise its redirects. This command writes the dumps:
+
+    python -m tests.surface_consistency_build.wikimedia.mini_ja FOLDER
 """
 
 import bz2
@@ -15,7 +16,7 @@ DATE = "20260101"
 
 
 def cells(text):
-    """Read rows of cells: white space between rows, a bar between cells."""
+    """Split a text into rows at white space, and rows into cells at bars."""
     return [row.split("|") for row in text.split()]
 
 
@@ -38,7 +39,7 @@ CLAIMS = {
     "P17": "東京タワー|日本 清水寺|日本",
 }
 CLAIMS = {name: dict(cells(pairs)) for name, pairs in CLAIMS.items()}
-# Redirect, target, and type: a category, which the template of that name adds.
+# Redirect, target and type; a type is a category, which the template of the same name adds.
 REDIRECTS = [
     (title, target, kind or None)
     for title, target, kind in cells("""
@@ -83,7 +84,7 @@ def values(row):
 
 
 def sql_dump(table, rows):
-    """Write a table as a dump, all rows in one INSERT."""
+    """Write a dump of a table with all rows in one INSERT."""
     name = table.encode()
     create = b"CREATE TABLE `%s` (%s);\n" % (name, COLUMNS[table].encode())
     insert = b"INSERT INTO `%s` VALUES %s;\n" % (name, b",".join(map(values, rows)))

@@ -1,3 +1,3 @@
-"""Fixtures of models that look facts up."""
+"""Fixtures of models that look up facts."""
 
 from tests.models.conftest import prompts, shot_prompts, tiny_models  # noqa: F401 - fixtures

@@ -1,4 +1,4 @@
-"""Small stores, databases and facts, encoders from tables, and the published files."""
+"""Small stores, databases and facts, table-based encoders, and the published files."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""The hand-made lexicon, and the one of Debian where it is installed."""
+"""The handwritten lexicon, and Debian's WordNet if it is installed."""
 
 from pathlib import Path
 

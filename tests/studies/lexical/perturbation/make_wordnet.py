@@ -1,7 +1,7 @@
-"""Writes the folder `wordnet` beside it: twenty synsets in the format of WordNet's database files.
+"""Write the folder `wordnet` next to this file: twenty synsets in WordNet's database format.
 
-Run `python -m tests.studies.lexical.perturbation.make_wordnet` after changing them. Words and
-definitions are this package's own; only the format is that of wndb(5WN).
+Run `python -m tests.studies.lexical.perturbation.make_wordnet` after changing them. The synsets and
+definitions were written for this package; only the format is that of wndb(5WN).
 """
 
 from pathlib import Path
@@ -40,7 +40,7 @@ SYNSETS = {
     "adv": [("r", "quickly fast", "with speed")],
 }
 
-# sense key: how often it was seen
+# sense key: number of occurrences
 SEEN = """
 dog%1:05:00:: 42, dog%1:18:01:: 2, use%2:34:01:: 114, use%1:04:00:: 40, story%1:10:00:: 20,
 story%2:32:00:: 0, kid%1:18:00:: 9, kid%2:32:00:: 1, choose%2:31:00:: 80, large%3:00:00:: 90,
@@ -56,7 +56,7 @@ EXCEPTIONS = {
 
 
 def files() -> dict[str, str]:
-    """Name to content of each file."""
+    """Return the content of each file by name."""
     made = {}
     for stem, synsets in SYNSETS.items():
         data = LICENCE

@@ -63,7 +63,7 @@ ARCHITECTURES = {
 
 @cache
 def tiny(name: str):
-    """Make a tiny random model of an architecture with large weights, so components matter."""
+    """Return a tiny random model; its weights are large, so that every component has an effect."""
     kind, options, *_ = ARCHITECTURES[name]
     config = getattr(transformers, kind)(**options)
     config.bos_token_id = config.eos_token_id = 1
@@ -91,7 +91,7 @@ def gold_logits(model, tokens, start):
 
 
 def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
-    """Ablate with one forward pass per component, read from the model's own logits.
+    """Ablate with one forward pass per component, and read the logits of the model.
 
     Returns the unmodified logits of the gold tokens, and those without each component, layer by
     layer, the four heads and then the MLP.
@@ -139,7 +139,7 @@ SHORT, LONG, ASK = 8, 9, 10
 
 
 def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, width=64):
-    """Make a GPT-2 in which only the given heads copy the subject to its object.
+    """Return a GPT-2 in which only the given heads copy the subject to its object.
 
     Attention is uniform: a head reads the sum of the text's tokens. The residual stream has one
     direction per token. Heads are (layer, head) pairs, or (layer, head, context) for a head that
@@ -159,21 +159,21 @@ def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, width=64):
         model.transformer.ln_f.weight.fill_(1.0)
         table = torch.zeros(vocabulary, width)
         for token in range(vocabulary):
-            # Pairs of directions of opposite sign: layer norm changes only the scale.
+            # Two dimensions of opposite sign per token, so that layer norm changes only the scale.
             table[token, 2 * token], table[token, 2 * token + 1] = 1.0, -1.0
         model.transformer.wte.weight.copy_(table)
         for spec in heads:
             layer, head, *context = spec
             block = model.transformer.h[layer]
-            columns = 2 * width + head * size  # of the values, behind queries and keys
+            columns = 2 * width + head * size  # first value column, after queries and keys
             for place, (subject, target) in enumerate(objects):
                 block.attn.c_attn.weight[2 * subject, columns + place] = 1.0
                 row = head * size + place
                 block.attn.c_proj.weight[row, 2 * target] = 8.0 * twin_scale
                 block.attn.c_proj.weight[row, 2 * target + 1] = -8.0 * twin_scale
             if context:
-                # Attention turns to the first token, which tells the context, unless it is ours;
-                # then the head reads no subject.
+                # If the text contains the token of the other context, the head attends only to
+                # that token and reads no subject.
                 other = LONG if context[0] == SHORT else SHORT
                 block.attn.c_attn.weight[0 : 2 * vocabulary : 2, head * size + size - 1] = 40.0
                 block.attn.c_attn.weight[2 * other, width + head * size + size - 1] = 40.0

@@ -76,7 +76,7 @@ def built(dumps, tmp_path_factory):
 
 @pytest.fixture
 def lost():
-    """Numbers of removed rows by reason."""
+    """Return the numbers of removed rows by reason."""
     return lambda counts: {count.reason: count.removed for count in counts if count.reason}
 
 
@@ -90,12 +90,15 @@ def write_table(folder, name, rows):
 
 
 def entity(number, label, title=None, born=()):
-    """An item, and its places of birth."""
+    """Return an item with its places of birth."""
     return mini_ja.item(number, "en", label, title, {"P19": born} if born else {})
 
 
 class TinyWiki:
-    """Dumps of a few pages: Ann Lee, born in Lyon, with the redirect "AL"; each part may differ."""
+    """Dumps of a few pages about Ann Lee, born in Lyon, with the redirect "AL".
+
+    Each part can be replaced.
+    """
 
     entity = staticmethod(entity)
     pages = ((1, 0, "Ann_Lee", 0), (2, 0, "Lyon", 0), (3, 0, "AL", 1))
