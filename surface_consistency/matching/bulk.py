@@ -228,8 +228,7 @@ def match_columns(
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str):
             raise TypeError(
-                f"`{name}` must have one entry per row, got the string {column!r}; pass a list of "
-                "strings"
+                f"`{name}` must have one entry per row, got the string {column!r}; pass a list"
             )
     if len(predictions) != len(references):
         raise ValueError(

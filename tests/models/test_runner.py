@@ -47,22 +47,17 @@ def fixed(prompt):
     return "x"
 
 
-@pytest.mark.parametrize("handler", [fixed, str, {"q": "a"}, {"q": "b"}])
-def test_a_function_of_a_module_or_a_mapping_of_texts_identifies_a_fake_runner(handler):
-    names = [FakeRunner(handler).fingerprint()["name"] for _ in range(2)]
+def test_a_fake_runner_without_a_name_is_identified_by_its_handler_or_by_itself():
+    known = [fixed, str, {"q": "a"}, {"q": "b"}]
+    others = [lambda prompt, text=text: text for text in "ab"]
+    others += [partial(fixed), fixed.__call__, wraps(fixed)(lambda prompt: "y"), {1: "a", "q": "a"}]
+    runners = [FakeRunner(handler) for handler in (*known, *known, *others, *others)]
 
-    assert names[0] == names[1] != FakeRunner({}).fingerprint()["name"]
-    assert handler is not fixed or names[0] == f"{__name__}.fixed"
-
-
-def test_every_other_handler_without_a_name_identifies_its_own_fake_runner_only():
-    lambdas = [lambda prompt, text=text: text for text in "ab"]
-    bound = [partial(fixed), fixed.__call__, wraps(fixed)(lambda prompt: "y"), {1: "a", "q": "a"}]
-    runners = [FakeRunner(handler) for handler in (*lambdas, *lambdas, *bound, *bound)]
-
-    first, again = ([one.fingerprint()["name"] for one in runners] for _ in range(2))
-    assert first == again
-    assert len({*first, FakeRunner(fixed).fingerprint()["name"]}) == len(runners) + 1
+    names, again = ([one.fingerprint()["name"] for one in runners] for _ in range(2))
+    assert names == again
+    assert names[:4] == names[4:8]
+    assert names[0] == f"{__name__}.fixed"
+    assert len({*names}) == len(known) + 2 * len(others)
 
 
 def test_the_fake_runner_rejects_invalid_prompts_and_handlers():
