@@ -75,12 +75,10 @@ def test_study_of_a_manifest_must_be_registered(folder, evil, capsys, words):
     assert main([word.format(run=folder) for word in words]) == 2
 
     errors = capsys.readouterr().err
-    start = f"error: {folder / 'manifest.json'}: study: study '{EVIL}' not found; available: "
+    start = f"error: {folder / 'manifest.json'}: study '{EVIL}' not found; available: "
     assert words[0] in ("compare", "analyse") or errors.startswith(start)
     if words[0] not in ("compare", "analyse"):
-        assert (
-            "; register it as an entry point of surface_consistency.studies, repeat the" in errors
-        )
+        assert ". Register it as an entry point of surface_consistency.studies. Without" in errors
 
 
 OPTIONS = {"trust_remote_code": "true", "base_url": "http://evil.test/v1", "api_key_env": "AWS_KEY"}

@@ -522,13 +522,13 @@ def study_of(folder: RunFolder) -> Study:
     except PluginError as error:
         if name not in {VERDICTS, *(one.rpartition(":")[2] for one in STUDIES.names())}:
             reason = (
-                f"study {shown(name)} not found; available: {', '.join(STUDIES.names())}; register "
-                f"it as an entry point of {STUDIES.group}, repeat the command "
-                "`surface-consistency run`, which writes the report and scores by another `rule` "
-                "if you name one, or use Python: pass study= to score_run and report_runs, and "
+                f"study {shown(name)} not found; available: {', '.join(STUDIES.names())}. Register "
+                f"it as an entry point of {STUDIES.group}. Without an entry point, repeat the "
+                "command `surface-consistency run`: it writes the report, and scores by another "
+                "`rule` if you name one. In Python, pass study= to score_run and report_runs, and "
                 "the frames of outcomes.parquet to compare"
             )
-        raise PluginError(f"{folder.manifest}: study: {reason or error}") from error
+        raise PluginError(f"{folder.manifest}: {reason or error}") from error
 
 
 def find_analysis(name: str) -> Analysis:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.matching.rule import FoldedRule, Rule, check_references, one_reference
-from surface_consistency.matching.rules import resolve_rule
+from surface_consistency.matching.rule import Rule, check_references, one_reference
+from surface_consistency.matching.rules import foldable_rule
 from surface_consistency.truth import NoTruthValue
 
 _MAX_ANSWERS = 120_000
@@ -146,7 +146,7 @@ def match_many(
         Whether each prediction matches, shape `(n_rows,)`.
 
     Raises:
-        TypeError: If a prediction or a reference is not a string, or `references` is one string.
+        TypeError: If a prediction or a reference is not a string, or a column is one string.
         ValueError: If the lengths differ, the rule is unknown, a prediction or the references of a
             row are missing, or a reference is blank or a list written as text. The message names
             the row, from 0.
@@ -162,11 +162,6 @@ def match_many(
         >>> match_many(["It is Paris.", "Bonn"], ["Paris", ["Berlin"]]).tolist()
         [True, False]
     """
-    if isinstance(references, str):
-        raise TypeError(
-            f"`references` must have one entry per prediction, got the string {references!r}; pass "
-            "a list of strings or of lists of strings"
-        )
     columns = match_columns(
         predictions, references, rule=rule, fold_accents=fold_accents, on_missing="raise"
     )
@@ -210,7 +205,7 @@ def match_columns(
         The labels, scores, matched references and reasons in columns.
 
     Raises:
-        TypeError: If a prediction or a reference is not a string.
+        TypeError: If a prediction or a reference is not a string, or a column is one string.
         ValueError: If the columns differ in length, the rule or `on_missing` is unknown, an
             accepted answer is blank, or an entry is missing and `on_missing` is "raise".
 
@@ -227,9 +222,14 @@ def match_columns(
         >>> columns.reason
         [None, 'no prediction']
     """
-    chosen = FoldedRule(resolve_rule(rule)) if fold_accents else resolve_rule(rule)
+    chosen = foldable_rule(rule, fold_accents=fold_accents)
     if on_missing not in ("unscored", "raise"):
         raise ValueError(f"`on_missing` must be 'unscored' or 'raise', got {on_missing!r}")
+    for name, column in (("predictions", predictions), ("references", references)):
+        if isinstance(column, str):
+            raise TypeError(
+                f"`{name}` must have one entry per row, got the string {column!r}; pass a list"
+            )
     if len(predictions) != len(references):
         raise ValueError(
             "`predictions` and `references` must have one entry per row, "
@@ -329,5 +329,5 @@ def _sets(sets: list[Any], start: int) -> list[tuple[str, ...]]:
 
 def _is_missing(value: object) -> bool:
     """Return whether a value is None, or the NaN or NA that pandas writes for it."""
-    is_nan = isinstance(value, float) and isnan(value)
+    is_nan = isinstance(value, float | np.floating) and isnan(value)
     return value is None or is_nan or type(value).__name__ == "NAType"

@@ -88,8 +88,18 @@ def match(
         >>> match("It is Zurich.", "Zürich", rule="boundary", fold_accents=True).rule
         'boundary+fold_accents'
     """
+    return foldable_rule(rule, fold_accents=fold_accents)(prediction, references)
+
+
+def foldable_rule(rule: str | Rule[Any], *, fold_accents: bool) -> Rule[Any]:
+    """Return a rule as `resolve_rule` does, which ignores accents if `fold_accents` is true.
+
+    Args:
+        rule: As for `match`; a rule that ignores accents is not changed.
+        fold_accents: As for `match`.
+    """
     chosen = resolve_rule(rule)
-    return (FoldedRule(chosen) if fold_accents else chosen)(prediction, references)
+    return FoldedRule(chosen) if fold_accents and not isinstance(chosen, FoldedRule) else chosen
 
 
 def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
@@ -124,7 +134,7 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
     if rule in RULES:
         return RULES[rule]
     if rule.endswith(FOLDED):
-        return FoldedRule(resolve_rule(rule.removesuffix(FOLDED)))
+        return foldable_rule(rule.removesuffix(FOLDED), fold_accents=True)
     names = list(dict.fromkeys([*RULES, *_PLUGINS.names()]))
     if ":" not in rule and rule not in {name.rpartition(":")[2] for name in names}:
         near = did_you_mean(rule, [*names, *(name + FOLDED for name in names)])

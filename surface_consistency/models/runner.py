@@ -1,9 +1,11 @@
 """The base class of runners, which turn prompts into generations, and a runner without a model."""
 
 import hashlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NoReturn
+from uuid import uuid4
 
 from pydantic import JsonValue
 
@@ -195,10 +197,10 @@ class FakeRunner(Runner):
         handler: A function from a prompt to a text, or a mapping from prompt id, else prompt
             text, to a text.
         name: The runner's name, "fake" by default. A stopped run resumes with a runner of the same
-            name or, if none is given, of the same handler. A handler is recognised by its module
-            and qualified name; a lambda or local function also by its line and the texts and
-            numbers of its closure; a mapping by its content; other objects by their class. Give
-            another name if the code of a handler changes.
+            name. Without a name, a function of a module is recognised by its qualified name, and a
+            mapping of texts by its content. Every other handler, such as a lambda, resumes only
+            with the same runner object: pass `name` to resume in another process. Pass another name
+            if the code of a handler changes.
 
     Raises:
         TypeError: If the handler is neither callable nor a mapping.
@@ -225,12 +227,14 @@ class FakeRunner(Runner):
             )
         self._handler = handler
         self._given = name
+        self._instance = f"unnamed-{uuid4()}"
         self.name = name or "fake"
         self.asked = []
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Return the name, or the definition of the handler if no name was given."""
-        return {"runner": "fake", "name": self._given or _definition(self._handler)}
+        """Return the name or, if no name was given, an identifier of the handler or runner."""
+        name = self._given or _identifier(self._handler) or self._instance
+        return {"runner": "fake", "name": name}
 
     def generate(
         self, prompts: Sequence[Prompt], params: GenerationParams | None = None
@@ -264,14 +268,11 @@ class FakeRunner(Runner):
         )
 
 
-def _definition(handler: Callable[[Prompt], str] | Mapping[str, str]) -> str:
-    """Return the definition of a handler, as far as it is the same in another process."""
+def _identifier(handler: Callable[[Prompt], str] | Mapping[str, str]) -> str | None:
+    """Return the name of a module's function or the digest of a mapping of texts; else None."""
     if isinstance(handler, Mapping):
+        if not all(isinstance(text, str) for item in handler.items() for text in item):
+            return None
         return hashlib.sha256(repr(sorted(handler.items())).encode()).hexdigest()[:12]
-    named = handler if hasattr(handler, "__qualname__") else type(handler)
-    place, code = f"{named.__module__}.{named.__qualname__}", getattr(handler, "__code__", None)
-    if code is None or "<" not in place:
-        return place
-    cells = [cell.cell_contents for cell in getattr(handler, "__closure__", None) or ()]
-    values = [value for value in cells if isinstance(value, str | float | int)]
-    return f"{place}:{code.co_firstlineno}{values or ''}"
+    module, name = getattr(handler, "__module__", ""), getattr(handler, "__qualname__", "")
+    return f"{module}.{name}" if getattr(sys.modules.get(module), name, None) is handler else None

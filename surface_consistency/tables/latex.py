@@ -36,6 +36,9 @@ _WIDTH: Final = 68
 _GAP: Final = 2
 """Width of the gap between two columns, in characters."""
 
+_HEADING: Final = 10
+"""Width of the lines of a broken heading, in characters, if the cells below it are narrower."""
+
 _LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 """Positions between characters that TeX joins to a dash or a quotation mark."""
 
@@ -87,8 +90,8 @@ def latex_table(table: Table, *, caption: str, label: str) -> str:
 
     Args:
         table: The table. Columns of numbers are flush right; neighbouring columns of one group
-            share a heading. A table that is wider than the text of an article has smaller type,
-            narrow gaps and headings of several lines.
+            share a heading. A table that is wider than the text of an article has headings of
+            several lines and, if this is not sufficient, smaller type and narrow gaps.
         caption: Caption, as plain text.
         label: Label for references.
 
@@ -98,13 +101,14 @@ def latex_table(table: Table, *, caption: str, label: str) -> str:
     """
     heads, rows = table_cells(table)
     first, *lines = map(_line, (heads, *rows))
-    columns = [[*map(len, cells)] for cells in zip(heads, *rows, strict=True)]
-    width, setup = sum(max(widths) + _GAP for widths in columns), []
-    if width > _WIDTH:
-        size = r"\scriptsize" if width > 1.7 * _WIDTH else r"\footnotesize"
-        setup = [size + r"\setlength{\tabcolsep}{2pt}"]
-        cells = map(_stacked, heads, [max(widths[1:], default=0) for widths in columns])
-        first = " & ".join(cells) + r" \\"
+    widths = [max(map(len, cells)) for cells in zip([""] * len(heads), *rows, strict=True)]
+    setup = []
+    if _width([[head] for head in heads], widths) > _WIDTH:
+        broken = [_broken(head, width) for head, width in zip(heads, widths, strict=True)]
+        if (width := _width(broken, widths)) > _WIDTH:
+            size = r"\scriptsize" if width > 1.45 * _WIDTH else r"\footnotesize"
+            setup = [size + r"\setlength{\tabcolsep}{2pt}"]
+        first = " & ".join(map(_stacked, broken)) + r" \\"
     return "\n".join(
         [
             r"\begin{table}",
@@ -125,16 +129,30 @@ def latex_table(table: Table, *, caption: str, label: str) -> str:
     )
 
 
-def _stacked(text: str, width: int) -> str:
-    """Break a heading into lines that are at most as wide as the cells below it."""
-    lines = textwrap.wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False)
-    return r"\shortstack{" + r"\\".join(map(latex_text, lines)) + "}"
+def _broken(text: str, width: int) -> list[str]:
+    """Break a heading into lines that are at most as wide as the cells below it or `_HEADING`."""
+    return textwrap.wrap(text, max(width, _HEADING), break_long_words=False, break_on_hyphens=False)
+
+
+def _width(headings: Sequence[Sequence[str]], widths: Sequence[int]) -> int:
+    """Return the width of a table in characters, by the lines of its headings and its cells."""
+    parts = zip(headings, widths, strict=True)
+    return sum(max([width, *map(len, lines)]) + _GAP for lines, width in parts)
+
+
+def _stacked(lines: Sequence[str]) -> str:
+    """Write a heading of several lines."""
+    return r"\shortstack{" + r"\\".join(map(_start, lines)) + "}"
 
 
 def _line(cells: Sequence[str]) -> str:
-    """Write a row; TeX must not read its start as an argument of the command before it."""
-    start = "{}" if cells[0].lstrip().startswith(("[", "*")) else ""
-    return start + " & ".join(map(latex_text, cells)) + r" \\"
+    """Write a row."""
+    return " & ".join([_start(cells[0]), *map(latex_text, cells[1:])]) + r" \\"
+
+
+def _start(text: str) -> str:
+    """Escape the start of a line, which TeX must not read as an argument of the line break."""
+    return "{}" * text.lstrip().startswith(("[", "*")) + latex_text(text)
 
 
 def _group_lines(columns: Sequence[Column]) -> list[str]:

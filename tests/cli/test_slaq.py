@@ -25,7 +25,7 @@ from surface_consistency.models import FakeRunner
 
 
 def answering(model=None, answer="Rome, in 264 BCE"):
-    return FakeRunner(lambda prompt: answer)
+    return FakeRunner(lambda prompt: answer, name=answer)
 
 
 def judging(model=None):
@@ -35,7 +35,7 @@ def judging(model=None):
             return json.dumps(["right", "wrong", "absent", "absent", "right"])
         return "1" if n == 1 else str([1, 0] * 2 + [1])
 
-    return FakeRunner(reply)
+    return FakeRunner(reply, name="fake")
 
 
 def by_paper(model=None):
@@ -43,7 +43,7 @@ def by_paper(model=None):
         (turn,) = prompt.messages
         return "1" if turn.content.endswith("<END_PROMPT>") else "[1,0,1,0,1]"
 
-    return FakeRunner(reply)
+    return FakeRunner(reply, name="fake")
 
 
 def unscorable(model=None):

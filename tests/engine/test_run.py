@@ -14,7 +14,7 @@ def run_slaq(out, answer, **settings):
     chosen = SlaqSettings(limit=1, repeat=2, **settings)
     data = load_slaq("sample")
     options = {"model": "m", "settings": chosen, "progress": False}
-    return run_study(SlaqStudy(), data, FakeRunner(answer), out, **options)
+    return run_study(SlaqStudy(), data, FakeRunner(answer, name="fake"), out, **options)
 
 
 def fail(prompt):

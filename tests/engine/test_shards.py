@@ -20,7 +20,7 @@ class Planned(FakeRunner):
     """Answers with the ids of the batch, so that answers depend on its composition."""
 
     def __init__(self, size=3):
-        super().__init__(lambda prompt: "")
+        super().__init__(lambda prompt: "", name="fake")
         self.size = size
 
     def fingerprint(self):

@@ -72,7 +72,7 @@ def test_match_columns_agrees_with_match_over_many_chunks(rule):
 
 
 def test_match_columns_counts_rows_without_prediction_or_answers():
-    columns = match_columns(["", None, "x", None], [["x"], ["x"], None, []])
+    columns = match_columns(["", np.float32("nan"), "x", None], [["x"], ["x"], None, []])
     nothing = match_columns([], [])
 
     assert columns.is_match == [False, None, None, None]
@@ -124,6 +124,7 @@ test_match_columns_rejects_invalid_columns = refusals(
     (["x"], [7], {}, TypeError, "row 0: `references` must be strings or lists of strings, got 7"),
     (["x"], [["Paris", None]], {}, TypeError, "row 0: `references` must be strings, got None"),
     (["x", "y"], [["x"]], {}, "one entry per row, got 2 and 1"),
+    (["a", "b"], "ab", {}, TypeError, "`references` must .* got the string 'ab'; pass a list"),
     ([], [], {"on_missing": "drop"}, "must be 'unscored' or 'raise', got 'drop'"),
     *(
         ([None, "x"] * 2500, [None, []] + [["x"]] * 4997 + [["x", blank]], {}, BLANK)
@@ -190,7 +191,7 @@ test_match_many_rejects_missing_values_and_unequal_lengths = refusals(
     (["a"], [[]], "row 0: no accepted answers"),
     (["a"], [None], "row 0: no accepted answers"),
     (["a", "b"], ["a"], "one entry per row, got 2 and 1"),
-    (["a"], "a", TypeError, "one entry per prediction, got the string 'a'"),
+    ("a", ["a"], TypeError, "`predictions` must have one entry per row, got the string 'a'"),
 )
 
 

@@ -183,7 +183,9 @@ def test_accents_are_folded_only_on_request(rule):
 
     assert not plain
     assert (asked.reference, asked.score, asked.rule) == ("Zürich", 1.0, f"{rule}+fold_accents")
-    assert match("Zürich", "Zurich", rule=f"{rule}+fold_accents")
+    again = match("Zürich", "Zurich", rule=f"{rule}+fold_accents", fold_accents=True)
+    assert (again.is_match, again.rule) == (True, f"{rule}+fold_accents")
+    assert match("Zürich", "Zurich", rule=f"{rule}+fold_accents") == again
     assert not match("Bern", "Zürich", rule=rule, fold_accents=True)
 
 

@@ -1,5 +1,7 @@
 """Tests of the base class of runners with its defaults, and of the runner without a model."""
 
+from functools import partial, wraps
+
 import pytest
 
 from surface_consistency.data.redirectqa import load_redirectqa
@@ -41,17 +43,21 @@ def test_the_fake_runner_answers_by_function_or_by_id_before_text(handler, texts
     assert FakeRunner(handler, name="m").fingerprint() == {"runner": "fake", "name": "m"}
 
 
-def test_the_fingerprint_of_a_fake_runner_without_a_name_identifies_its_handler():
-    def answer_of(text):
-        return lambda prompt: text
+def fixed(prompt):
+    return "x"
 
-    handlers = (str, answer_of, answer_of("a"), answer_of("b"), {"q": "a"}, {"q": "b"})
-    names = [FakeRunner(handler).fingerprint()["name"] for handler in handlers]
 
-    assert names[0] == "builtins.str"
-    assert names[2].endswith("['a']")
-    assert len({*names}) == len(handlers)
-    assert FakeRunner(answer_of("a")).fingerprint()["name"] == names[2]
+def test_a_fake_runner_without_a_name_is_identified_by_its_handler_or_by_itself():
+    known = [fixed, str, {"q": "a"}, {"q": "b"}]
+    others = [lambda prompt, text=text: text for text in "ab"]
+    others += [partial(fixed), fixed.__call__, wraps(fixed)(lambda prompt: "y"), {1: "a", "q": "a"}]
+    runners = [FakeRunner(handler) for handler in (*known, *known, *others, *others)]
+
+    names, again = ([one.fingerprint()["name"] for one in runners] for _ in range(2))
+    assert names == again
+    assert names[:4] == names[4:8]
+    assert names[0] == f"{__name__}.fixed"
+    assert len({*names}) == len(known) + 2 * len(others)
 
 
 def test_the_fake_runner_rejects_invalid_prompts_and_handlers():

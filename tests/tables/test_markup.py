@@ -114,8 +114,9 @@ def test_latex_text_has_no_ligature_line_break_or_control_character(text, writte
     assert latex_text(text) == written
 
 
-def labelled(labels):
-    columns = [Column(key="label", title="[t_"), Column(key="n", title="n", kind="count")]
+def labelled(labels, *heads):
+    columns = [Column(key="label", title="[t_")]
+    columns += [Column(key="n", title=head, kind="count") for head in heads or ["n"]]
     frame = pd.DataFrame({"label": labels, "n": range(len(labels))})
     return Table(frame=frame, caption=" ".join(labels), columns=columns, model=None)
 
@@ -127,13 +128,29 @@ def test_latex_row_does_not_begin_with_an_argument_of_the_line_break():
     assert starts == ["{}", "{}", "{}", "{}", "a "]
 
 
+WIDE = ("Rate [0, 1] of x", "Rate [0,1,2]", "Score *", "p, Holm (F_L − F_S)", *["score"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("label", "size"), [("a", ""), ("a" * 26, r"\footnotesize"), ("a" * 60, r"\scriptsize")]
+)
+def test_headings_of_wide_latex_tables_have_several_lines_and_then_smaller_type(label, size):
+    lines = latex_table(labelled([label], *WIDE), caption="", label="t").splitlines()
+
+    assert lines[4].partition("\\set")[0] == (size or r"\begin{tabular}{lrrrrrrr}")
+    [heads] = [line.split(" & ") for line in lines if "shortstack" in line]
+    assert heads[1:3] == [r"\shortstack{Rate [0,\\1] of x}", r"\shortstack{Rate\\{}[0,1,2]}"]
+    assert heads[4] == r"\shortstack{p, Holm\\(F\_L $-$\\F\_S)}"
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 def test_tables_of_hostile_labels_compile(tmp_path):
     labels = [label for label in LABELS if max(map(ord, label)) < 256 or not label.isprintable()]
     table = labelled(labels)
     document = (
         "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs}\\begin{document}\n"
-        f"{latex_table(table, caption=table.caption, label='tab:x')}\n\\end{{document}}\n"
+        f"{latex_table(table, caption=table.caption, label='tab:x')}\n"
+        f"{latex_table(labelled(['a'], *WIDE), caption='', label='tab:y')}\n\\end{{document}}\n"
     )
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]

@@ -196,7 +196,7 @@ def judge_of_senses(model=None):
         JUDGED.append(prompt.text)
         return " 2." if "Text: Mary" in prompt.text else "I do not know"
 
-    return FakeRunner(reply)
+    return FakeRunner(reply, name="fake")
 
 
 JUDGED: list[str] = []
@@ -238,7 +238,7 @@ def judge_of_meaning(model=None):
         text = str(prompt.messages)
         return "I am not sure" if "Tom" in text else "different" if "John" in text else "Same."
 
-    return FakeRunner(reply)
+    return FakeRunner(reply, name="fake")
 
 
 def test_judge_of_meaning_scores_a_sample(plain):

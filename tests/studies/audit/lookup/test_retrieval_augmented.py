@@ -41,7 +41,7 @@ def prompt(country, state):
 
 
 def echo(asked=None):
-    return FakeRunner(lambda one: one.text if one.text is not None else one.messages[-1].content)
+    return FakeRunner(lambda one: one.text or one.messages[-1].content, name="fake")
 
 
 def answers(runner, prompts):
