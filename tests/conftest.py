@@ -1,5 +1,6 @@
 """Fixtures of all tests."""
 
+import gc
 import hashlib
 import os
 import shutil
@@ -29,6 +30,12 @@ DATA_FILES = Path(__file__).resolve().parent / "data" / "files"
 
 collect_ignore = ["extension"]
 """A separate package that a test installs."""
+
+
+def pytest_collection_finish() -> None:
+    """Exclude the collected tests from garbage collection, which otherwise visits all of them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
