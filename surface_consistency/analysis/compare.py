@@ -56,6 +56,9 @@ _MOST_FLIPS: Final = 2_000
 # Maximum number of metrics times models, tasks and groups, each of which takes milliseconds.
 _MOST_RESULTS: Final = 2_000
 
+ITEM_OF_PAIR: Final = "item of the pair"
+"""Column of the items of outcomes, whose rows are compared by pair; clusters within groups."""
+
 REPORTED_MISSING: Final = 0.05
 """Proportion of items not common to all models above which the finding reports it."""
 
@@ -801,7 +804,7 @@ def _compared(
     with _naming_metric(str(rows["metric"].iat[0]), called):
         result = compare(cluster="_cluster", by=[name for name in by if name not in clusters])
         if own := [name for name in by if name in clusters]:
-            within = compare(cluster="_unit", by=own)
+            within = compare(cluster=ITEM_OF_PAIR if ITEM_OF_PAIR in rows else "_unit", by=own)
             groups, means = (
                 pd.concat([of_all, of_own[of_own["by"].isin(own)]], ignore_index=True)
                 for of_all, of_own in ((result.groups, within.groups), (result.means, within.means))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pandas as pd
 
-from surface_consistency.analysis.compare import ComparedResults, compare_results
+from surface_consistency.analysis.compare import ITEM_OF_PAIR, ComparedResults, compare_results
 from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.reading import shown
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from surface_consistency.engine.compare.results_report import ComparisonReport
 
 _RECORDS: Final = (ResultColumns, ComparisonSettings, TableSettings)
-_OWN: Final = {"item": "item of the pair", "pair": "item"}
+_OWN: Final = {"item": ITEM_OF_PAIR, "pair": "item"}
 """Columns of outcomes in the rows that are compared, whose items are the pairs."""
 
 
@@ -267,10 +267,9 @@ def _of_outcomes(
     if len(outcomes) < len(given):
         return in_rows, cluster, ""
     outcomes = [with_item(of_study(one)) for one in outcomes]
-    named = [name for name in cluster if name not in by]
-    for one, name in itertools.product(outcomes, named):
+    for one, name in itertools.product(outcomes, cluster):
         find(one, "cluster", name)
     # The finest of "cluster", "item" and "pair".
-    own = named or [max(map(clusters_of, outcomes))]
-    reason = ", as named" if named else ", as defined by the study" * (own == ["cluster"])
+    own = cluster or (max(map(clusters_of, outcomes)),)
+    reason = ", as named" if cluster else ", as defined by the study" * (own == ("cluster",))
     return in_rows, tuple(_OWN.get(name, name) for name in own), " and ".join(own) + reason

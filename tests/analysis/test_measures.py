@@ -1125,6 +1125,8 @@ def test_own_columns_and_clusters_of_outcomes_are_used():
         assert by_fact["n_clusters"].max() == 6
     grouped = consistency(df, cluster="topic", by="topic")
     assert grouped.to_frame()["n_clusters"].max() == 10
+    compared = compare(df, cluster="topic", by="topic").to_frame()
+    assert compared["n_clusters"].tolist() == [4, 10, 10, 10, 10]
     with pytest.raises(ColumnNotFoundError, match="'item' not found"):
         compare(df.drop(columns=["item", "fact"]), cluster="item")
     one = df[df["pair"] % 3 == 0].drop(columns="pair").rename(columns={"model": "llm"})
