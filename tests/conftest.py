@@ -16,7 +16,7 @@ from surface_consistency.schemas import DataSource, GenerationParams
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-# There is no deadline, so that tests do not fail on slow machines. Examples are fixed, so that only
+# Tests do not have a deadline, because machines can be slow. Examples are fixed, so that only
 # changes cause failures. The weekly workflow uses `--hypothesis-profile=thorough`, which draws new
 # examples.
 hypothesis.settings.register_profile(

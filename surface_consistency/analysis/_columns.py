@@ -593,6 +593,7 @@ def prepare(
         _check_no_duplicates(frame, observation, repeats)
     elif repeats:
         raise ValueError("repeat needs the column of items; pass item= the name of a column")
+    graded = [_graded(frame[name], binary_reason) for name in scores]
     is_share = all(_is_share(frame[name]) for name in scores)
     lower = _lower(frame, scores)
     if missing == "raise":
@@ -612,7 +613,6 @@ def prepare(
         if n := int(frame[list(scores)].isna().any(axis=1).sum()):
             several.append(f"{n:,} of {len(frame):,} rows without a score count as incorrect.")
         frame = frame.assign(**filled).infer_objects()
-    graded = [_graded(frame[name], binary_reason) for name in scores]
     if lower and not any(graded):
         raise ValueError(
             f"{shown(lower[0])} is an error or a loss by its name or the file, so 1 is not a "

@@ -40,6 +40,7 @@ ENDS = ("", "_low", "_high")
 ONE = answers(n_repeats=1)
 WIDE = answers().pivot(index=["article", "item", "run"], columns="form", values="correct")
 WIDE = WIDE.reset_index().rename(columns={"a": "first_correct", "b": "second_correct"})
+from surface_consistency.results import read_results
 
 
 def row_of(result):
@@ -1101,6 +1102,31 @@ def test_failed_answers_of_a_frame_have_no_score_under_any_standard_name():
     tables = [pd.DataFrame(rows | {name: [1, 1, 0, 0] * 10}) for name in ("score", "correct")]
 
     assert [accuracy(df).to_frame()["n"].tolist() for df in tables] == [[30]] * 2
+
+
+def test_missing_scores_that_count_as_incorrect_are_in_a_note():
+    df = pd.DataFrame({"item": range(40), "correct": [1, 0, None, 1] * 10})
+
+    assert "10 of 40 rows without a score count as incorrect." in accuracy(df, missing="wrong").note
+    assert "incorrect" not in accuracy(df.dropna(), missing="wrong").note
+    texts = df.replace({"correct": {1: "yes"}})
+    with pytest.raises(ValueError, match="'correct' has the text 'yes'"):
+        accuracy(texts, missing="wrong")
+
+
+def test_columns_of_files_and_outcomes_have_the_remedy_of_their_source(tmp_path):
+    names = {"fact": np.arange(40) // 2, "question": ["a", "b"] * 20, "score": [0, 1] * 20}
+    pd.DataFrame(names).to_csv(tmp_path / "a.csv", index=False)
+    by_path = accuracy(tmp_path / "a.csv", item="fact", form="question")
+    assert by_path.to_frame()[["n", "n_clusters"]].values.tolist() == [[40, 20]]
+    read = read_results(tmp_path / "a.csv").frame.assign(extra=1)
+    with pytest.raises(ColumnNotFoundError, match=r"did you mean 'score'.*Columns: .*extra"):
+        accuracy(read, score="scores2")
+    outcomes = pd.DataFrame({"pair": range(4), "first_correct": 1, "second_correct": 0})
+    with pytest.raises(ColumnNotFoundError, match="pass none of item=, form= and score="):
+        consistency(outcomes, form="frm")
+    with pytest.raises(TypeError, match=r"got dict\. To compare several sources, use"):
+        accuracy({"a": ONE, "b": ONE})
 
 
 def test_columns_with_different_indices_are_rejected():

@@ -147,6 +147,24 @@ def test_finding_reports_excluded_items_above_five_percent():
     assert "excluded" not in text_of(frame)
 
 
+@pytest.mark.parametrize(("missing", "n", "title"), [
+    ("drop", 3, "Excluded items"),
+    ("drop", 0, "No missing scores"),
+    ("wrong", 3, "Missing scores count as incorrect"),
+])  # fmt: skip
+def test_checks_report_how_missing_scores_are_counted(missing, n, title):
+    frame = draw({"a": 0.6, "b": 0.6}, texts=False)
+    frame.loc[frame.index[:n], "score"] = np.nan
+    page, _, _ = page_of(frame, missing=missing)
+
+    titles = {"Excluded items", "No missing scores", "Missing scores count as incorrect"}
+    assert titles & {check.title for check in page.checks} == {title}
+    notes = " ".join(sentence_text(check.text) for check in page.checks)
+    assert (f"{n} of 400 scores are missing and count as incorrect" in notes) is (
+        missing == "wrong"
+    )
+
+
 def test_report_names_tasks_whose_significant_difference_is_opposite_to_overall():
     most, other = {"a": 0.0, "b": -3.0}, {"a": -1.0, "b": 2.0}
     frame = pd.concat([draw(most, 400, ("x", "y")), draw(other, 100, ("z",), seed=2)])
