@@ -32,6 +32,7 @@ from surface_consistency.metrics import (
     consistency_given,
     signed_alignment,
 )
+from surface_consistency.results import read_results
 from tests.analysis.made_answers import answers, outcomes
 from tests.refusals import refusals
 from tests.results.kinds import written
@@ -40,7 +41,6 @@ ENDS = ("", "_low", "_high")
 ONE = answers(n_repeats=1)
 WIDE = answers().pivot(index=["article", "item", "run"], columns="form", values="correct")
 WIDE = WIDE.reset_index().rename(columns={"a": "first_correct", "b": "second_correct"})
-from surface_consistency.results import read_results
 
 
 def row_of(result):
@@ -1119,7 +1119,8 @@ def test_columns_of_files_and_outcomes_have_the_remedy_of_their_source(tmp_path)
     pd.DataFrame(names).to_csv(tmp_path / "a.csv", index=False)
     by_path = accuracy(tmp_path / "a.csv", item="fact", form="question")
     assert by_path.to_frame()[["n", "n_clusters"]].values.tolist() == [[40, 20]]
-    read = read_results(tmp_path / "a.csv").frame.assign(extra=1)
+    pd.DataFrame({"fact": range(4), "score": 1}).to_csv(tmp_path / "b.csv", index=False)
+    read = read_results(tmp_path / "b.csv").frame.assign(extra=1)
     with pytest.raises(ColumnNotFoundError, match=r"did you mean 'score'.*Columns: .*extra"):
         accuracy(read, score="scores2")
     outcomes = pd.DataFrame({"pair": range(4), "first_correct": 1, "second_correct": 0})
