@@ -1158,3 +1158,15 @@ def test_own_columns_and_clusters_of_outcomes_are_used():
         compare(df.drop(columns=["item", "fact"]), cluster="item")
     one = df[df["pair"] % 3 == 0].drop(columns="pair").rename(columns={"model": "llm"})
     assert len(consistency(one, model="llm").to_frame()) == 2
+    assert "Rows of outcomes" not in consistency(one, model="llm").note
+    assert [function(sources[1]).to_frame(all=True)["n_clusters"].max()
+            for function in (compare, consistency)] == [6, 6]  # fmt: skip
+
+
+def test_rows_without_a_value_are_not_reported_as_rows_without_a_score():
+    df = pd.DataFrame({"x": [np.nan, *range(39)], "y": [0, 1, 1, 0] * 10})
+
+    assert (
+        "1 of 40 rows lack a value of x or y and are excluded."
+        in partial_correlation(df, x="x", y="y").sentences
+    )
